@@ -225,9 +225,11 @@ clean:  ## remove what was built
 	@rm -rf build
 
 FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path './.*' \) -prune -o \( -name '*.hpp' -o \
-  -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name 'cuda_runtime.h' \) -print)
+  -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.js' -o -name 'cuda_runtime.h' \) -print)
+RUFF_FORMAT := if command -v ruff >/dev/null; then ruff format --quiet
 format:  ## format all sources
 	@clang-format -i $(FORMATTED)
+	@$(RUFF_FORMAT); else echo 'skipped: no ruff to format Python (pip install $(call pinned,ruff))'; fi
 # The versions of the formatter and of the linter: .pre-commit-config.yaml.
 pinned = $(shell sed -nE 's/.*\[($(1)==[0-9.]+)\].*/\1/p' .pre-commit-config.yaml)
 BASE ?= origin/main
@@ -239,6 +241,7 @@ check-format:  ## fail if a source is not formatted, a page too long, or a link 
 	  echo 'warning: another version than $(call pinned,clang-format), which the sources are formatted with'
 	@! grep -rn '^#include "' common/simt --exclude-dir=tests | grep -v '"simt/'  # it stands alone
 	@clang-format --dry-run -Werror $(FORMATTED)
+	@$(RUFF_FORMAT) --diff; else echo 'skipped: no ruff to check the format of Python (pip install $(call pinned,ruff))'; fi
 
 lint:  ## ruff reads the Python and node the JavaScript, where they are installed
 	@if command -v ruff >/dev/null; then ruff check --quiet; else echo 'skipped: no ruff (pip install $(call pinned,ruff))'; fi

@@ -15,33 +15,103 @@ MINIMAL, FAST = "minimal.cu", "persistent.cuh"
 
 MISTAKES = {
     "no_mistake": [(MINIMAL, "int argc", "int argc")],
-    "flag_before_data": [(MINIMAL, "    multiply(0, part.boundary_rows);\n    grid.sync();", "    grid.sync();"),
-                         (MINIMAL, "    multiply(part.boundary_rows, part.rows);", "    multiply(0, part.rows);")],
-    "relaxed_flag": [(MINIMAL, "flag.store(k + 1, cuda::memory_order_release)", "flag.store(k + 1, cuda::memory_order_relaxed)")],
-    "relaxed_wait": [(MINIMAL, "flag.load(cuda::memory_order_acquire)", "flag.load(cuda::memory_order_relaxed)")],
-    "fence_of_the_device_only": [(MINIMAL, "cuda::atomic_ref<unsigned> flag(part.flags[thread][part.gpu])",
-                                  "cuda::atomic_ref<unsigned, cuda::thread_scope_device> flag(part.flags[thread][part.gpu])")],
+    "flag_before_data": [
+        (MINIMAL, "    multiply(0, part.boundary_rows);\n    grid.sync();", "    grid.sync();"),
+        (MINIMAL, "    multiply(part.boundary_rows, part.rows);", "    multiply(0, part.rows);"),
+    ],
+    "relaxed_flag": [
+        (
+            MINIMAL,
+            "flag.store(k + 1, cuda::memory_order_release)",
+            "flag.store(k + 1, cuda::memory_order_relaxed)",
+        )
+    ],
+    "relaxed_wait": [
+        (MINIMAL, "flag.load(cuda::memory_order_acquire)", "flag.load(cuda::memory_order_relaxed)")
+    ],
+    "fence_of_the_device_only": [
+        (
+            MINIMAL,
+            "cuda::atomic_ref<unsigned> flag(part.flags[thread][part.gpu])",
+            "cuda::atomic_ref<unsigned, cuda::thread_scope_device> flag(part.flags[thread][part.gpu])",
+        )
+    ],
     "no_barrier_before_flag": [(MINIMAL, "    grid.sync();  // all ghost", "    // all ghost")],
-    "step_before": [(MINIMAL, "flag.load(cuda::memory_order_acquire) < k + 1u", "flag.load(cuda::memory_order_acquire) + 1 < k + 1u")],
-    "one_buffer": [(MINIMAL, "part.x[g][next + row] = sum", "part.x[g][row] = sum"),
-                   (MINIMAL, "x[part.column_indices[j]]", "(part.is_own(part.column_indices[j]) ? x : part.x[part.gpu])[part.column_indices[j]]"),
-                   (MINIMAL, "  double* x[kMaxGpus]; ", "  int first_row;\n  __device__ bool is_own(int row) const { return first_row <= row && row < first_row + rows; }\n  double* x[kMaxGpus]; "),
-                   (MINIMAL, "    part.rows = cuts", "    part.first_row = cuts[g];\n    part.rows = cuts")],
+    "step_before": [
+        (
+            MINIMAL,
+            "flag.load(cuda::memory_order_acquire) < k + 1u",
+            "flag.load(cuda::memory_order_acquire) + 1 < k + 1u",
+        )
+    ],
+    "one_buffer": [
+        (MINIMAL, "part.x[g][next + row] = sum", "part.x[g][row] = sum"),
+        (
+            MINIMAL,
+            "x[part.column_indices[j]]",
+            "(part.is_own(part.column_indices[j]) ? x : part.x[part.gpu])[part.column_indices[j]]",
+        ),
+        (
+            MINIMAL,
+            "  double* x[kMaxGpus]; ",
+            "  int first_row;\n  __device__ bool is_own(int row) const { return first_row <= row && row < first_row + rows; }\n  double* x[kMaxGpus]; ",
+        ),
+        (MINIMAL, "    part.rows = cuts", "    part.first_row = cuts[g];\n    part.rows = cuts"),
+    ],
     "forgotten_neighbour": [(MINIMAL, "thread < part.gpus && (", "thread + 1 < part.gpus && (")],
-    "ghosts_in_wrong_order": [(MINIMAL, "part.x[g][next + row] = sum", "part.x[g][next + part.order[part.boundary_rows - 1 - i]] = sum")],
-    "relaxed_arrival": [(FAST, "    arrivals.fetch_add(1, cuda::memory_order_release)", "    arrivals.fetch_add(1, cuda::memory_order_relaxed)")],
-    "arrival_before_data": [(FAST, "      multiply_tile(agent);",
-                             "      if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n"
-                             "      multiply_tile(agent);"),
-                            (FAST, "    if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n    frame",
-                             "    frame")],
-    "relaxed_warps_done": [(FAST, "warps_done.fetch_add(1, cuda::memory_order_acq_rel)", "warps_done.fetch_add(1, cuda::memory_order_relaxed)")],
-    "step_before_fast": [(FAST, "neighbour.arrivals_per_step * k,", "neighbour.arrivals_per_step * (k - 1),")],
-    "own_step_before": [(FAST, "static_cast<unsigned>(here_.blocks) * k,", "static_cast<unsigned>(here_.blocks) * (k - 1),")],
-    "one_buffer_of_rows": [(FAST, "row - run.begin + (step + 1) % 2 * part.x_distance", "row - run.begin"),
-                           (FAST, "T element(int column) { return x[column]; }",
-                            "T element(int column) { return (column < part.rows ? x : part.x[0])[column]; }")],
-}  # fmt: skip
+    "ghosts_in_wrong_order": [
+        (
+            MINIMAL,
+            "part.x[g][next + row] = sum",
+            "part.x[g][next + part.order[part.boundary_rows - 1 - i]] = sum",
+        )
+    ],
+    "relaxed_arrival": [
+        (
+            FAST,
+            "    arrivals.fetch_add(1, cuda::memory_order_release)",
+            "    arrivals.fetch_add(1, cuda::memory_order_relaxed)",
+        )
+    ],
+    "arrival_before_data": [
+        (
+            FAST,
+            "      multiply_tile(agent);",
+            "      if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n"
+            "      multiply_tile(agent);",
+        ),
+        (
+            FAST,
+            "    if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n    frame",
+            "    frame",
+        ),
+    ],
+    "relaxed_warps_done": [
+        (
+            FAST,
+            "warps_done.fetch_add(1, cuda::memory_order_acq_rel)",
+            "warps_done.fetch_add(1, cuda::memory_order_relaxed)",
+        )
+    ],
+    "step_before_fast": [
+        (FAST, "neighbour.arrivals_per_step * k,", "neighbour.arrivals_per_step * (k - 1),")
+    ],
+    "own_step_before": [
+        (
+            FAST,
+            "static_cast<unsigned>(here_.blocks) * k,",
+            "static_cast<unsigned>(here_.blocks) * (k - 1),",
+        )
+    ],
+    "one_buffer_of_rows": [
+        (FAST, "row - run.begin + (step + 1) % 2 * part.x_distance", "row - run.begin"),
+        (
+            FAST,
+            "T element(int column) { return x[column]; }",
+            "T element(int column) { return (column < part.rows ? x : part.x[0])[column]; }",
+        ),
+    ],
+}
 
 
 RUN = """
@@ -62,12 +132,14 @@ def body(file, text):
     """What stands in a kernel file's own namespace; of minimal.cu all behind its includes, for several calls in a process
     that must survive a failure, and without its say."""
     if file != MINIMAL:
-        return re.search(r"namespace spmv::multigpu \{\n(.*)\n\}  // namespace", text, re.S).group(1)
+        return re.search(r"namespace spmv::multigpu \{\n(.*)\n\}  // namespace", text, re.S).group(
+            1
+        )
     text = text[text.index("constexpr int kMaxGpus") : text.index("int main(")]
     for old, new in (
         ("std::exit(1)", "throw std::runtime_error(what)"),
-        ("  std::fprintf(stderr, \"error: %s: %s\\n\", what, cudaGetErrorString(status));\n", ""),
-    ):  # fmt: skip
+        ('  std::fprintf(stderr, "error: %s: %s\\n", what, cudaGetErrorString(status));\n', ""),
+    ):
         if text.count(old) != 1:
             sys.exit(f"mutants.py: {MINIMAL} does not hold exactly once: {old}")
         text = text.replace(old, new)
@@ -77,9 +149,22 @@ def body(file, text):
 def main():
     directory = Path(sys.argv[1]).resolve()
     print("// Made by mutants.py.\n#pragma once\n")
-    for header in ("cooperative_groups.h", "cuda_runtime.h", "algorithm", "cmath", "cuda/atomic", "stdexcept", "vector"):
+    for header in (
+        "cooperative_groups.h",
+        "cuda_runtime.h",
+        "algorithm",
+        "cmath",
+        "cuda/atomic",
+        "stdexcept",
+        "vector",
+    ):
         print(f"#include <{header}>")
-    for header in ("../06_pcsr/one_pass/rows.cuh", "../06_pcsr/one_pass/agent.cuh", "../common/device/devices.hpp", "persistent_part.cuh"):
+    for header in (
+        "../06_pcsr/one_pass/rows.cuh",
+        "../06_pcsr/one_pass/agent.cuh",
+        "../common/device/devices.hpp",
+        "persistent_part.cuh",
+    ):
         print(f'#include "{directory}/{header}"')
     for name, changes in MISTAKES.items():
         file = changes[0][0]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of the scripts here and of common/pages, and ends with how many passed and failed.
 
-    plots/python.sh plots/run_tests.py [records ...]    all, or those of files whose names contain one of the words
+plots/python.sh plots/run_tests.py [records ...]    all, or those of files whose names contain one of the words
 """
 
 import sys

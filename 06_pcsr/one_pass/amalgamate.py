@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes one_pass.cuh and the files that it includes as one header, to copy into another program.
 
-    python3 06_pcsr/one_pass/amalgamate.py one_pass.cuh
+python3 06_pcsr/one_pass/amalgamate.py one_pass.cuh
 """
 
 import re
@@ -20,7 +20,9 @@ def amalgamated(name, seen):
         found = match[1]
         return "" if found in seen else f"// {'-' * 30} {found}\n" + amalgamated(found, seen)
 
-    return INCLUDE.sub(part, (HERE / name).read_text(encoding="utf-8").replace("#pragma once\n", ""))
+    return INCLUDE.sub(
+        part, (HERE / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
+    )
 
 
 def main():

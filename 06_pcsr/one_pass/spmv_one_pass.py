@@ -75,7 +75,12 @@ def kernel(architecture, name, device):
     program = check(nvrtc.nvrtcCreateProgram(PLANNING.encode(), b"one_pass.cu", 0, [], []))
     check(nvrtc.nvrtcAddNameExpression(program, name.encode()))
     # -default-device: lambdas in kernels need no __device__.
-    options = [b"-std=c++17", b"-default-device", f"-arch=sm_{architecture}".encode(), f"-I{HEADERS}".encode()]
+    options = [
+        b"-std=c++17",
+        b"-default-device",
+        f"-arch=sm_{architecture}".encode(),
+        f"-I{HEADERS}".encode(),
+    ]
     if int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0]):
         log = b" " * check(nvrtc.nvrtcGetProgramLogSize(program))
         check(nvrtc.nvrtcGetProgramLog(program, log))
@@ -91,10 +96,25 @@ def kernel(architecture, name, device):
 def launch(function, blocks, threads, stream, *arguments, shared_bytes=0):
     """Arguments are ctypes or NumPy scalars, as the kernel's parameters are; arrays are addresses."""
     held = [ctypes.c_void_p(a) if isinstance(a, int) else a for a in arguments]
-    addresses = [a.ctypes.data if isinstance(a, numpy.ndarray) else ctypes.addressof(a) for a in held]
+    addresses = [
+        a.ctypes.data if isinstance(a, numpy.ndarray) else ctypes.addressof(a) for a in held
+    ]
     pointers = (ctypes.c_void_p * len(held))(*addresses)
-    check(driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream,
-                                ctypes.addressof(pointers), 0))  # fmt: skip
+    check(
+        driver.cuLaunchKernel(
+            function,
+            blocks,
+            1,
+            1,
+            threads,
+            1,
+            1,
+            shared_bytes,
+            stream,
+            ctypes.addressof(pointers),
+            0,
+        )
+    )
 
 
 class Torch:
@@ -107,7 +127,9 @@ class Torch:
         if not matrix.is_cuda or matrix.layout != torch.sparse_csr or matrix.dim() != 2:
             raise ValueError("the tensor must be a matrix of layout torch.sparse_csr on a GPU")
         indices = (matrix.crow_indices(), matrix.col_indices())
-        self.arrays = [a.to(torch.int32).contiguous() for a in indices] + [matrix.values().contiguous()]
+        self.arrays = [a.to(torch.int32).contiguous() for a in indices] + [
+            matrix.values().contiguous()
+        ]
 
     def empty(self, count, dtype):
         return self.torch.empty(count, dtype=getattr(self.torch, dtype), device=self.device)
@@ -164,45 +186,110 @@ class OnePass:
         self.type = "float" if self.dtype == "float32" else "double"
         rows, cols = map(ctypes.c_int, self.shape)
         nnz = ctypes.c_int(len(self.values))
-        if max(*self.shape, len(self.values)) >= 2**31 or self.shape[0] + len(self.values) >= 2**32 - 2**16:
+        if (
+            max(*self.shape, len(self.values)) >= 2**31
+            or self.shape[0] + len(self.values) >= 2**32 - 2**16
+        ):
             raise ValueError("more than 2^31 rows, columns or nonzeros")
         device, stream = self.library.current()
 
         def attribute(name):
-            return check(driver.cuDeviceGetAttribute(getattr(driver.CUdevice_attribute, name), device))
+            return check(
+                driver.cuDeviceGetAttribute(getattr(driver.CUdevice_attribute, name), device)
+            )
 
-        major, minor = (attribute(f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
+        major, minor = (
+            attribute(f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}")
+            for part in ("MAJOR", "MINOR")
+        )
         self.get = lambda name: kernel(f"{major}{minor}", name, device)
         at, empty, numbers = self.library.at, self.library.empty, self.library.numbers
         self.out = out = empty(32, "int32")
         launch(self.get(f"describe_kernel<{self.type}>"), 1, 1, stream, at(out))
         described = numbers(out)[:21].tolist()
-        tile, partial_sum, shared, largest, of_arguments, vectors, statistics, threads, most_blocks, prepare, most = described[:11]
+        (
+            tile,
+            partial_sum,
+            shared,
+            largest,
+            of_arguments,
+            vectors,
+            statistics,
+            threads,
+            most_blocks,
+            prepare,
+            most,
+        ) = described[:11]
         of_several, several_threads, self.transposed_threads, *several_shared = described[11:17]
         several_rows_threads, *several_lanes = described[17:]
 
         product = self.get(f"spmv::pcsr_one_pass_kernel<{self.type}>")
         block_bytes = threads // 32 * largest
-        resident = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(product, threads, block_bytes))
+        resident = check(
+            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(product, threads, block_bytes)
+        )
         resident = max(min(resident, most_blocks), 1)
-        wanted = most_blocks * (block_bytes + attribute("CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK"))
-        percent = -(-100 * wanted // attribute("CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"))
+        wanted = most_blocks * (
+            block_bytes + attribute("CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK")
+        )
+        percent = -(
+            -100 * wanted // attribute("CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR")
+        )
         carveout = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
         check(driver.cuFuncSetAttribute(product, carveout, min(percent, 100)))
         resident *= attribute("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT")
         l2_bytes = ctypes.c_longlong(attribute("CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE"))
-        launch(self.get(f"plan_kernel<{self.type}>"), 1, 1, stream, rows, cols, nnz, ctypes.c_int(resident), l2_bytes, at(out))
-        tile_items, self.tiles, warps, blocks, fits, read_once, rows_may_suit = numbers(out)[:7].tolist()
+        launch(
+            self.get(f"plan_kernel<{self.type}>"),
+            1,
+            1,
+            stream,
+            rows,
+            cols,
+            nnz,
+            ctypes.c_int(resident),
+            l2_bytes,
+            at(out),
+        )
+        tile_items, self.tiles, warps, blocks, fits, read_once, rows_may_suit = numbers(out)[
+            :7
+        ].tolist()
         self.lanes_per_row = 0
         if not self.tiles:
             return
-        fields = numpy.dtype([("tile_count", "i4"), ("tile_items", "u4"), *(
-            (name, "u8") for name in ("tiles", "row_offsets", "column_indices", "values", "partial_sums", "unstarted"))], align=True)
+        fields = numpy.dtype(
+            [
+                ("tile_count", "i4"),
+                ("tile_items", "u4"),
+                *(
+                    (name, "u8")
+                    for name in (
+                        "tiles",
+                        "row_offsets",
+                        "column_indices",
+                        "values",
+                        "partial_sums",
+                        "unstarted",
+                    )
+                ),
+            ],
+            align=True,
+        )
         of_vectors = numpy.dtype(
-            [("x", "u8"), ("y", "u8"), ("z", "u8"), ("alpha", self.dtype), ("beta", self.dtype)], align=True)  # fmt: skip
-        several = numpy.dtype([("x", "u8"), ("y", "u8"), ("alpha", self.dtype), ("beta", self.dtype)], align=True)
-        if (fields.itemsize, of_vectors.itemsize, several.itemsize) != (of_arguments, vectors, of_several):
-            raise RuntimeError("OnePassArguments, PlainVectors or SeveralVectors has other members than spmv_one_pass.py knows")
+            [("x", "u8"), ("y", "u8"), ("z", "u8"), ("alpha", self.dtype), ("beta", self.dtype)],
+            align=True,
+        )
+        several = numpy.dtype(
+            [("x", "u8"), ("y", "u8"), ("alpha", self.dtype), ("beta", self.dtype)], align=True
+        )
+        if (fields.itemsize, of_vectors.itemsize, several.itemsize) != (
+            of_arguments,
+            vectors,
+            of_several,
+        ):
+            raise RuntimeError(
+                "OnePassArguments, PlainVectors or SeveralVectors has other members than spmv_one_pass.py knows"
+            )
 
         def scaled(alpha, x, beta, y):
             return numpy.array([(x, y if beta else 0, y, alpha, beta)], of_vectors)
@@ -210,23 +297,70 @@ class OnePass:
         # The first blocks find tiles, the others look at rows.
         self.tile_borders, self.partial_sums, self.unstarted = (
             empty(count, "uint8")
-            for count in ((self.tiles + 1) * tile, 2 * self.tiles * partial_sum * most_vectors, 4 * self.tiles))
-        check(driver.cuMemsetD8Async(at(self.partial_sums), 0, 2 * self.tiles * partial_sum * most_vectors, stream))
+            for count in (
+                (self.tiles + 1) * tile,
+                2 * self.tiles * partial_sum * most_vectors,
+                4 * self.tiles,
+            )
+        )
+        check(
+            driver.cuMemsetD8Async(
+                at(self.partial_sums), 0, 2 * self.tiles * partial_sum * most_vectors, stream
+            )
+        )
         looking = min((rows.value - 1) // prepare + 1, most) if rows_may_suit else 0
         found = empty(max(looking, 1) * statistics, "uint8")
         finding = self.tiles // (prepare // 32) + 1
-        launch(self.get(f"spmv::prepare_one_pass_kernel<{self.type}>"), finding + looking, prepare, stream,
-               ctypes.c_int(finding), ctypes.c_int(self.tiles), ctypes.c_uint(tile_items), rows, nnz, at(self.row_offsets),
-               at(self.tile_borders), at(self.partial_sums), at(self.unstarted), at(found))  # fmt: skip
+        launch(
+            self.get(f"spmv::prepare_one_pass_kernel<{self.type}>"),
+            finding + looking,
+            prepare,
+            stream,
+            ctypes.c_int(finding),
+            ctypes.c_int(self.tiles),
+            ctypes.c_uint(tile_items),
+            rows,
+            nnz,
+            at(self.row_offsets),
+            at(self.tile_borders),
+            at(self.partial_sums),
+            at(self.unstarted),
+            at(found),
+        )
 
         def arguments():
-            return numpy.array([(self.tiles, tile_items, at(self.tile_borders), at(self.row_offsets), at(self.column_indices),
-                                 at(self.values), at(self.partial_sums), at(self.unstarted))], fields)  # fmt: skip
+            return numpy.array(
+                [
+                    (
+                        self.tiles,
+                        tile_items,
+                        at(self.tile_borders),
+                        at(self.row_offsets),
+                        at(self.column_indices),
+                        at(self.values),
+                        at(self.partial_sums),
+                        at(self.unstarted),
+                    )
+                ],
+                fields,
+            )
 
         width, self.block_tiles, several_width = -1, False, -1
         if looking:
-            launch(self.get("choose_kernel"), 1, 1, stream, ctypes.c_int(looking), at(found), rows, nnz,
-                   ctypes.c_bool(fits), ctypes.c_uint(tile_items), ctypes.c_int(warps), at(out))  # fmt: skip
+            launch(
+                self.get("choose_kernel"),
+                1,
+                1,
+                stream,
+                ctypes.c_int(looking),
+                at(found),
+                rows,
+                nnz,
+                ctypes.c_bool(fits),
+                ctypes.c_uint(tile_items),
+                ctypes.c_int(warps),
+                at(out),
+            )
             width, per_block, self.block_tiles, several_width = numbers(out)[:4].tolist()
         if width >= 0:
             self.lanes_per_row = 1 << width
@@ -234,8 +368,18 @@ class OnePass:
             blocks = ((rows.value << width) - 1) // per_block + 1
 
             def multiply(alpha, x, beta, y, stream):
-                launch(rows_kernel, blocks, per_block, stream, rows, ctypes.c_bool(read_once), at(self.row_offsets),
-                       at(self.column_indices), at(self.values), scaled(alpha, x, beta, y))  # fmt: skip
+                launch(
+                    rows_kernel,
+                    blocks,
+                    per_block,
+                    stream,
+                    rows,
+                    ctypes.c_bool(read_once),
+                    at(self.row_offsets),
+                    at(self.column_indices),
+                    at(self.values),
+                    scaled(alpha, x, beta, y),
+                )
         else:
             shared_bytes = warps * shared if warps < 8 else block_bytes
             of_product = arguments()
@@ -244,27 +388,58 @@ class OnePass:
                 check(driver.cuFuncSetAttribute(product, carveout, min(percent, 100)))
                 self.parts = empty((blocks * warps + 1) * tile, "uint8")
                 of_product["tiles"] = at(self.parts)
-                launch(self.get(f"spmv::find_parts_kernel<{self.type}>"), blocks * warps // 4 + 1, 128, stream,
-                       ctypes.c_int(blocks), ctypes.c_int(warps), ctypes.c_uint(tile_items * warps), rows,
-                       at(self.row_offsets), at(self.parts))  # fmt: skip
+                launch(
+                    self.get(f"spmv::find_parts_kernel<{self.type}>"),
+                    blocks * warps // 4 + 1,
+                    128,
+                    stream,
+                    ctypes.c_int(blocks),
+                    ctypes.c_int(warps),
+                    ctypes.c_uint(tile_items * warps),
+                    rows,
+                    at(self.row_offsets),
+                    at(self.parts),
+                )
 
             def multiply(alpha, x, beta, y, stream):
-                launch(product, blocks, 32 * warps, stream, of_product, scaled(alpha, x, beta, y),
-                       shared_bytes=shared_bytes)  # fmt: skip
+                launch(
+                    product,
+                    blocks,
+                    32 * warps,
+                    stream,
+                    of_product,
+                    scaled(alpha, x, beta, y),
+                    shared_bytes=shared_bytes,
+                )
 
         def multiply_several(count, alpha, x, beta, y, stream):
             vectors, which = numpy.array([(x, y, alpha, beta)], several), (2, 4, 8).index(count)
             if several_width >= 0:
                 groups = min(1 << several_width, 32 // several_lanes[which])
                 rows_per_block = several_rows_threads // several_lanes[which] // groups
-                launch(self.get(f"spmv::pcsr_several_rows_kernel<{groups}, {self.type}, {count}>"),
-                       (rows.value - 1) // rows_per_block + 1, several_rows_threads, stream, rows, ctypes.c_bool(read_once),
-                       at(self.row_offsets), at(self.column_indices), at(self.values), vectors)  # fmt: skip
+                launch(
+                    self.get(f"spmv::pcsr_several_rows_kernel<{groups}, {self.type}, {count}>"),
+                    (rows.value - 1) // rows_per_block + 1,
+                    several_rows_threads,
+                    stream,
+                    rows,
+                    ctypes.c_bool(read_once),
+                    at(self.row_offsets),
+                    at(self.column_indices),
+                    at(self.values),
+                    vectors,
+                )
             else:
                 most_warps = min(warps, several_threads // 32)
-                launch(self.get(f"spmv::pcsr_several_kernel<{self.type}, {count}>"), (self.tiles - 1) // most_warps + 1,
-                       32 * most_warps, stream, arguments(), vectors,
-                       shared_bytes=most_warps * several_shared[which])  # fmt: skip
+                launch(
+                    self.get(f"spmv::pcsr_several_kernel<{self.type}, {count}>"),
+                    (self.tiles - 1) // most_warps + 1,
+                    32 * most_warps,
+                    stream,
+                    arguments(),
+                    vectors,
+                    shared_bytes=most_warps * several_shared[which],
+                )
 
         self.arguments, self.multiply, self.multiply_several = arguments, multiply, multiply_several
 
@@ -273,9 +448,15 @@ class OnePass:
         if y is None:
             y, beta = self.library.empty(y_shape, self.dtype), 0.0
         for name, vector, shape in (("x", x, x_shape), ("y", y, y_shape)):
-            contiguous = vector.is_contiguous() if hasattr(vector, "is_contiguous") else vector.flags.c_contiguous
+            contiguous = (
+                vector.is_contiguous()
+                if hasattr(vector, "is_contiguous")
+                else vector.flags.c_contiguous
+            )
             if tuple(vector.shape) != shape or vector.dtype != self.values.dtype or not contiguous:
-                raise ValueError(f"{name} must have {' x '.join(map(str, shape))} contiguous elements of {self.dtype}")
+                raise ValueError(
+                    f"{name} must have {' x '.join(map(str, shape))} contiguous elements of {self.dtype}"
+                )
             if vector.device != self.values.device:
                 raise ValueError(f"{name} is not on the matrix's GPU")
         return beta, y
@@ -286,8 +467,12 @@ class OnePass:
         None. Returns y."""
         rows, cols = self.shape
         several = tuple(x.shape[1:])
-        if several and (len(several) > 1 or several[0] not in (2, 4, 8) or several[0] > self.most_vectors):
-            raise ValueError(f"x has the shape {tuple(x.shape)}: expected {cols}, or {cols} x 2, 4 or 8, at most most_vectors")
+        if several and (
+            len(several) > 1 or several[0] not in (2, 4, 8) or several[0] > self.most_vectors
+        ):
+            raise ValueError(
+                f"x has the shape {tuple(x.shape)}: expected {cols}, or {cols} x 2, 4 or 8, at most most_vectors"
+            )
         beta, y = self.vectors(x, beta, y, (cols, *several), (rows, *several))
         at, (_, stream) = self.library.at, self.library.current()
         if several and (at(x) % 16 or at(y) % 16):
@@ -306,11 +491,26 @@ class OnePass:
         at, (_, stream), threads = self.library.at, self.library.current(), self.transposed_threads
         scalars = numpy.array([alpha, beta], self.dtype)
         if cols:
-            launch(self.get(f"spmv::scale_transposed_kernel<{self.type}>"), (cols - 1) // threads + 1, threads, stream,
-                   ctypes.c_int(cols), scalars[1:], at(y))  # fmt: skip
+            launch(
+                self.get(f"spmv::scale_transposed_kernel<{self.type}>"),
+                (cols - 1) // threads + 1,
+                threads,
+                stream,
+                ctypes.c_int(cols),
+                scalars[1:],
+                at(y),
+            )
         if self.tiles:
-            launch(self.get(f"spmv::pcsr_transposed_kernel<{self.type}>"), (self.tiles - 1) // (threads // 32) + 1, threads,
-                   stream, self.arguments(), scalars[:1], at(x), at(y))  # fmt: skip
+            launch(
+                self.get(f"spmv::pcsr_transposed_kernel<{self.type}>"),
+                (self.tiles - 1) // (threads // 32) + 1,
+                threads,
+                stream,
+                self.arguments(),
+                scalars[:1],
+                at(x),
+                at(y),
+            )
         return y
 
 
@@ -329,8 +529,15 @@ def matrices():
 def with_torch(offsets, columns, values, shape):
     import torch
 
-    matrix = torch.sparse_csr_tensor(*map(torch.from_numpy, (offsets, columns, values)), size=shape).cuda()
-    return matrix, lambda a: torch.from_numpy(a).cuda(), lambda a: a.cpu().numpy(), torch.cuda.synchronize
+    matrix = torch.sparse_csr_tensor(
+        *map(torch.from_numpy, (offsets, columns, values)), size=shape
+    ).cuda()
+    return (
+        matrix,
+        lambda a: torch.from_numpy(a).cuda(),
+        lambda a: a.cpu().numpy(),
+        torch.cuda.synchronize,
+    )
 
 
 def with_cupy(offsets, columns, values, shape):
@@ -363,7 +570,9 @@ def main():
 
                 def error_of(multiply, to, x_shape, y_shape, picked):
                     """The largest error of multiply(x, 2, -1, y) over its bound; nan if it is not the same twice."""
-                    x, y = (random.standard_normal(shape).astype(dtype) for shape in (x_shape, y_shape))
+                    x, y = (
+                        random.standard_normal(shape).astype(dtype) for shape in (x_shape, y_shape)
+                    )
                     terms = (values * x[picked].T.astype(float)).T
                     exact, bound = -y.astype(float), numpy.ones(y_shape)
                     numpy.add.at(exact, to, 2 * terms)
@@ -372,17 +581,29 @@ def main():
                     same = (got == again).all() or multiply == product.transposed
                     return (abs(got - exact) / bound).max() if same else numpy.nan
 
-                errors = [error_of(product, of, cols, rows, columns), error_of(product.transposed, columns, rows, cols, of)]
-                errors += [error_of(product, of, (cols, count), (rows, count), columns) for count in (2, 4, 8)]
+                errors = [
+                    error_of(product, of, cols, rows, columns),
+                    error_of(product.transposed, columns, rows, cols, of),
+                ]
+                errors += [
+                    error_of(product, of, (cols, count), (rows, count), columns)
+                    for count in (2, 4, 8)
+                ]
                 on_gpu = to_gpu(random.standard_normal(cols).astype(dtype))
                 wait()
                 start = perf_counter()
                 for _ in range(100):
                     product(on_gpu)
                 wait()
-                path = f"{product.lanes_per_row} lanes per row" if product.lanes_per_row else f"{product.tiles} tiles"
-                print(f"{library.__name__[5:]}: {rows} x {cols}, {len(values)} nonzeros, {dtype}, {path}: error {max(errors):.1e}, "
-                      f"{1e4 * (perf_counter() - start):.1f} us per call from Python")  # fmt: skip
+                path = (
+                    f"{product.lanes_per_row} lanes per row"
+                    if product.lanes_per_row
+                    else f"{product.tiles} tiles"
+                )
+                print(
+                    f"{library.__name__[5:]}: {rows} x {cols}, {len(values)} nonzeros, {dtype}, {path}: error {max(errors):.1e}, "
+                    f"{1e4 * (perf_counter() - start):.1f} us per call from Python"
+                )
                 if not all(error <= tolerance for error in errors):
                     sys.exit(f"error: a product is wrong: {errors}")
                 checked += len(errors)

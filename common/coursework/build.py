@@ -47,16 +47,34 @@ class Build:
 
     def changed(self):
         """The files that are not as they were handed out."""
-        return [name for name in self.files if self.path(name).read_bytes() != (self.course / "given" / name).read_bytes()]
+        return [
+            name
+            for name in self.files
+            if self.path(name).read_bytes() != (self.course / "given" / name).read_bytes()
+        ]
 
     def compile(self):
         """(whether it worked, what the compiler said)."""
         compiler = (self.kit / "compiler").read_text(encoding="utf-8").strip()
-        command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", f"KIT={self.kit}", "WARNINGS=-fmax-errors=3", "runner",
-                   f"SOURCES={self.source / self.step}", f"TO={self.out / 'objects'}"]  # fmt: skip
+        command = [
+            "make",
+            "-C",
+            str(ROOT / "common/coursework"),
+            "BACKEND=cpu",
+            f"CXX={compiler}",
+            f"KIT={self.kit}",
+            "WARNINGS=-fmax-errors=3",
+            "runner",
+            f"SOURCES={self.source / self.step}",
+            f"TO={self.out / 'objects'}",
+        ]
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
-        environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
-        with tempfile.TemporaryFile(dir=self.out) as output:  # a line of the source for each warning can be a lot
+        environment["MAKEFLAGS"] = re.sub(
+            r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", "")
+        )
+        with tempfile.TemporaryFile(
+            dir=self.out
+        ) as output:  # a line of the source for each warning can be a lot
             done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
             output.seek(0)
             text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
@@ -102,13 +120,24 @@ class Build:
 
     def flags(self, said):
         """[(file, Flag)] of all files that are not as they were handed out. said: what the compiler said of them."""
-        texts = {name: self.path(name).read_text(encoding="utf-8", errors="replace") for name in self.changed()}
-        found = [(name, flag) for name, text in texts.items()
-                 for flag in [*flags.flags_of(text, flags.Around(self.course, self.step, name)),
-                              *flags.flags_of_compiler(said, f"{self.step}/{name}")]]  # fmt: skip
+        texts = {
+            name: self.path(name).read_text(encoding="utf-8", errors="replace")
+            for name in self.changed()
+        }
+        found = [
+            (name, flag)
+            for name, text in texts.items()
+            for flag in [
+                *flags.flags_of(text, flags.Around(self.course, self.step, name)),
+                *flags.flags_of_compiler(said, f"{self.step}/{name}"),
+            ]
+        ]
         if texts:
             objects = (self.out / "objects").glob("*.o")
-            found += [flag.placed(texts, word) for word, flag in flags.flags_of_objects(objects, self.kit / "runner.a", texts)]
+            found += [
+                flag.placed(texts, word)
+                for word, flag in flags.flags_of_objects(objects, self.kit / "runner.a", texts)
+            ]
         return found
 
 

@@ -21,7 +21,18 @@ from functools import lru_cache
 from pathlib import Path
 
 import kit
-from exercises import ROOT, TODO, ExerciseError, counter, drawn, given_files, read_step, sources_of, worst_line, write_files
+from exercises import (
+    ROOT,
+    TODO,
+    ExerciseError,
+    counter,
+    drawn,
+    given_files,
+    read_step,
+    sources_of,
+    worst_line,
+    write_files,
+)
 from mine import replaced_file
 
 LIMIT_S = 120  # of a run
@@ -60,11 +71,15 @@ class Result:
     found: list = field(default_factory=list)  # the judge's lines on what was found
     ended: str = ""  # why the kernels did not come to their end
     looks: str = ""  # what wrong products have in common
-    forged: bool = False  # they wrote to the runner's pipe, or made a system call that no kernel makes
+    forged: bool = (
+        False  # they wrote to the runner's pipe, or made a system call that no kernel makes
+    )
     missing: str = ""  # why they were not run at all
     details: list = field(default_factory=list)  # of that
     targets: list = field(default_factory=list)  # Measured
-    times: dict = field(default_factory=dict)  # {"kernel on matrix": the time that it would take on a GPU}
+    times: dict = field(
+        default_factory=dict
+    )  # {"kernel on matrix": the time that it would take on a GPU}
     withheld: bool = False  # points for what a flag puts in doubt (flags.py), with --strict
 
     def all_right(self):
@@ -89,7 +104,11 @@ class Result:
         return self.tried > 0 and 2 * self.right >= self.tried
 
     def good(self):
-        return self.all_right() and not self.unsafe() and all(measured.met() for measured in self.targets)
+        return (
+            self.all_right()
+            and not self.unsafe()
+            and all(measured.met() for measured in self.targets)
+        )
 
     def points(self):
         """(right, safe, targets): what the rubric gives."""
@@ -97,11 +116,19 @@ class Result:
         if self.forged:
             return 0, 0, 0
         # What is wrong on a single matrix is wrong: less than half, in proportion.
-        right = exercise.correct if self.all_right() else exercise.correct * self.right // (2 * max(self.tried, 1))
+        right = (
+            exercise.correct
+            if self.all_right()
+            else exercise.correct * self.right // (2 * max(self.tried, 1))
+        )
         if not self.counts() or self.withheld:
             return right, 0, 0
         safe = 0 if self.unsafe() else exercise.safe
-        return right, safe, sum(measured.target.points for measured in self.targets if measured.met())
+        return (
+            right,
+            safe,
+            sum(measured.target.points for measured in self.targets if measured.met()),
+        )
 
 
 def tidy(report):
@@ -117,11 +144,18 @@ def tidy(report):
         if offset % size or of and int(of) % size:
             return match[0]
         text = f"{verb} {shared or ''}'{array}'[{offset // size}]"
-        return text + (f" of {int(of) // size}" if of else "") + ("," if between == ", " and not of else "")
+        return (
+            text
+            + (f" of {int(of) // size}" if of else "")
+            + ("," if between == ", " and not of else "")
+        )
 
     return re.sub(
         r"(reads|writes|updates) (\d+) bytes(, | at an address that is )(\d+) bytes into (shared )?'(\w+)'"
-        r"(?:, which has (\d+)|,)", element, report)  # fmt: skip
+        r"(?:, which has (\d+)|,)",
+        element,
+        report,
+    )
 
 
 # --- Asking the judge -----------------------------------------------------------------------------
@@ -141,7 +175,9 @@ def how_it_ended(process):
         status = process.wait(10)
     except subprocess.TimeoutExpired:
         return "it stopped answering", False
-    number = -status if status < 0 else status - 128  # shells and bubblewrap exit with 128 + N where signal N ended the command
+    number = (
+        -status if status < 0 else status - 128
+    )  # shells and bubblewrap exit with 128 + N where signal N ended the command
     if number == signal.SIGKILL:
         raise NotJudged("it was killed from outside")
     if number <= 0:
@@ -153,20 +189,40 @@ def how_it_ended(process):
 def same_addresses():
     """The words before a command that has the same addresses in every run, where that is allowed."""
     words = ["setarch", "-R"]
-    return words if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
+    return (
+        words if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
+    )
 
 
 def ask_judge(program, runner, question, limit_s):
     """The judge's lines on what `runner`, a command, does; NotJudged if they do not come to their end."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # others would spin between loops over small matrices
-    process = subprocess.Popen([*same_addresses(), *map(str, runner)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, start_new_session=True, env=environment)  # fmt: skip
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+    }  # others would spin between loops over small matrices
+    process = subprocess.Popen(
+        [*same_addresses(), *map(str, runner)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=environment,
+    )
     pipes = [process.stdin.fileno(), process.stdout.fileno()]
     try:
-        done = subprocess.run([str(program)], input=json.dumps({**question, "runner": pipes}), capture_output=True, text=True,
-                              pass_fds=pipes, timeout=limit_s + 120, env=environment)  # fmt: skip
+        done = subprocess.run(
+            [str(program)],
+            input=json.dumps({**question, "runner": pipes}),
+            capture_output=True,
+            text=True,
+            pass_fds=pipes,
+            timeout=limit_s + 120,
+            env=environment,
+        )
         if done.returncode != 0:
-            raise NotJudged(f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+            raise NotJudged(
+                f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}"
+            )
         lines = [json.loads(row) for row in done.stdout.splitlines()[:MOST_LINES]]
         for line in lines:
             if "failure" in line:
@@ -187,8 +243,18 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     """Runs an exercise's kernels. runner: the command."""
     result = Result(exercise)
     targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets))
-    lines = ask_judge(program, runner, {"kernels": exercise.kernels, "seed": seed, "matrices": step.matrices,
-                                        "targets": targets, "seconds": limit_s}, limit_s)  # fmt: skip
+    lines = ask_judge(
+        program,
+        runner,
+        {
+            "kernels": exercise.kernels,
+            "seed": seed,
+            "matrices": step.matrices,
+            "targets": targets,
+            "seconds": limit_s,
+        },
+        limit_s,
+    )
     if not lines:
         raise NotJudged("the judge said nothing")
     kernel, begun, matrices, records = "", 0, 0, {}
@@ -211,12 +277,16 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
                 result.found.append({**line, "kernel": kernel})
     # What did not run is not right.
     result.tried += matrices * (len(exercise.kernels) - begun)
-    result.times = {f"{kernel} on {matrix}": record["time"] for (kernel, matrix), record in records.items()}
+    result.times = {
+        f"{kernel} on {matrix}": record["time"] for (kernel, matrix), record in records.items()
+    }
     for target in exercise.targets:
         record = records.get((target.kernel, drawn(target.matrix, seed)))
         result.targets.append(
-            Measured(target, counter(target, record), worst_line(target, record), record["steps"]) if record
-            else Measured(target, NOT_COUNTED))  # fmt: skip
+            Measured(target, counter(target, record), worst_line(target, record), record["steps"])
+            if record
+            else Measured(target, NOT_COUNTED)
+        )
     return result
 
 
@@ -232,7 +302,11 @@ def read_build(text):
         answer = json.loads(text.strip().splitlines()[-1])
         if "failure" in answer:
             raise NotJudged(str(answer["failure"])[:500])
-        return [str(flag) for flag in answer["flags"]], {k: str(v) for k, v in answer["broken"].items()}, answer["built"] is True
+        return (
+            [str(flag) for flag in answer["flags"]],
+            {k: str(v) for k, v in answer["broken"].items()},
+            answer["built"] is True,
+        )
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError):
         raise NotJudged(f"the build said what cannot be read: {text.strip()[-300:]}") from None
 
@@ -241,7 +315,9 @@ def not_run(exercise, broken, todo):
     """A Result for an exercise with a file that is not run, or None."""
     for name in exercise.files:
         if name in broken:
-            return Result(exercise, missing=f"{name} does not compile", details=broken[name].splitlines()[:40])
+            return Result(
+                exercise, missing=f"{name} does not compile", details=broken[name].splitlines()[:40]
+            )
     if todo:
         return Result(exercise, missing=todo)
     return None
@@ -261,10 +337,17 @@ def verdict_on_target(measured):
     if measured.met():
         return text
     if target.met(value):
-        return (f"{text}, but the busiest warp makes {measured.steps} requests, and {target.steps} would do.\n"
-                "Few threads do the work of all; spread it over all warps and lanes.")  # fmt: skip
+        return (
+            f"{text}, but the busiest warp makes {measured.steps} requests, and {target.steps} would do.\n"
+            "Few threads do the work of all; spread it over all warps and lanes."
+        )
     reason = target.reason[0].upper() + target.reason[1:]
-    return f"{text}.\n" + (f"Look at {line}. " if line else "") + reason + ("" if reason.endswith(".") else ".")
+    return (
+        f"{text}.\n"
+        + (f"Look at {line}. " if line else "")
+        + reason
+        + ("" if reason.endswith(".") else ".")
+    )
 
 
 def indented(text, width=4):
@@ -274,31 +357,49 @@ def indented(text, width=4):
 def times_beside(result):
     """Lines: the times that kernels would take on a GPU, and those of the step's own, where they are known."""
     known = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
-    return [f"  time     {name}: {time}\n" + indented(f"the step's own kernel: {known[name]}", 11)
-            for name, time in result.times.items() if name in known]  # fmt: skip
+    return [
+        f"  time     {name}: {time}\n" + indented(f"the step's own kernel: {known[name]}", 11)
+        for name, time in result.times.items()
+        if name in known
+    ]
 
 
 def explain(result):
     """What to print of an exercise, or put on a student's page."""
     if result.missing:
         lines = [f"  MISSING  {result.missing}"]
-        return "\n".join(lines + [indented(line) for line in result.details if line not in result.missing])
+        return "\n".join(
+            lines + [indented(line) for line in result.details if line not in result.missing]
+        )
     lines = []
     wrong = result.wrong()
     if result.all_right():
-        lines.append(f"  right    on all {result.tried} matrices"
-                     + (", as it ran here; on a GPU the order may be another (UNSAFE)" if "race: " in result.unsafe() else ""))  # fmt: skip
+        lines.append(
+            f"  right    on all {result.tried} matrices"
+            + (
+                ", as it ran here; on a GPU the order may be another (UNSAFE)"
+                if "race: " in result.unsafe()
+                else ""
+            )
+        )
     elif wrong:
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
         lines += [f"    It looks like this: {result.looks}."] if result.looks else []
         lines += [indented(wrong["shown"])] if "shown" in wrong else []
         if wrong["kind"] == "error" and "race: " in wrong["what"]:
-            lines.append("    Threads use the same element without order, and one of them writes: on a GPU chance decides what it holds.")
+            lines.append(
+                "    Threads use the same element without order, and one of them writes: on a GPU chance decides what it holds."
+            )
         if wrong.get("drawing"):
-            lines += ["    The smallest matrix found on which it is wrong:", indented(wrong["drawing"], 6)]
+            lines += [
+                "    The smallest matrix found on which it is wrong:",
+                indented(wrong["drawing"], 6),
+            ]
     else:
-        lines.append(f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished")
+        lines.append(
+            f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished"
+        )
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
     elif result.counts():
@@ -317,8 +418,10 @@ def points_line(result):
     right, safe, targets = result.points()
     of_targets = sum(target.points for target in exercise.targets)
     share = f" ({result.right} of {result.tried} matrices)" if result.tried else ""
-    return (f"right {right} of {exercise.correct}{share}, safe {safe} of {exercise.safe}, "
-            f"targets {targets} of {of_targets}: {right + safe + targets} of {exercise.points()} points")  # fmt: skip
+    return (
+        f"right {right} of {exercise.correct}{share}, safe {safe} of {exercise.safe}, "
+        f"targets {targets} of {of_targets}: {right + safe + targets} of {exercise.points()} points"
+    )
 
 
 def place_of_todo(directory, exercise):
@@ -344,13 +447,24 @@ def lay_out(step, directory, course, own=None):
 
 def build_command(step, place, course, out):
     """The words, besides Python's, that compile what was laid out in `course`, with the kit `place` (build.py)."""
-    request = {"course": str(course), "step": step.directory, "out": str(out), "kit": str(place), "files": step.files()}
+    request = {
+        "course": str(course),
+        "step": step.directory,
+        "out": str(out),
+        "kit": str(place),
+        "files": step.files(),
+    }
     return [ROOT / "common/coursework/build.py", json.dumps(request)]
 
 
 def explain_flags(flags):
     """What to print of the flags of all exercises."""
-    return "\n".join(["A person will look at this; it costs nothing by itself:", *(f"  FLAG     {flag}" for flag in flags)])
+    return "\n".join(
+        [
+            "A person will look at this; it costs nothing by itself:",
+            *(f"  FLAG     {flag}" for flag in flags),
+        ]
+    )
 
 
 def build(step, directory, place, mine):
@@ -370,19 +484,26 @@ def main():
     directory, names = Path(sys.argv[1]), sys.argv[2:]
     try:
         step, mine = read_step(directory), {}
-        writes_times, names = "--write-times" in names, [name for name in names if name != "--write-times"]
+        writes_times, names = (
+            "--write-times" in names,
+            [name for name in names if name != "--write-times"],
+        )
         if names[:1] == ["--kernel"]:
             file, names = Path(names[1]), names[2:]
             text = file.read_text(encoding="utf-8")
             replaced = str(replaced_file(directory, file, text).relative_to(directory))
             step.exercises = [exercise for exercise in step.exercises if replaced in exercise.files]
             if not step.exercises:
-                raise ExerciseError(f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={file} verifies it")
+                raise ExerciseError(
+                    f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={file} verifies it"
+                )
             mine[replaced] = text
         known = [exercise.name for exercise in step.exercises]
         for name in names:
             if name not in known:
-                raise ExerciseError(f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
+                raise ExerciseError(
+                    f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}"
+                )
         place = kit.obtain()
         with kit.alone(f"check_{step.directory}"):
             flags, broken, runner = build(step, directory, place, mine)
@@ -390,7 +511,9 @@ def main():
                 known = json.loads(TIMES.read_text(encoding="utf-8"))
                 for exercise in step.exercises:
                     known.update(judge(step, exercise, place / "judge", [runner]).times)
-                TIMES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+                TIMES.write_text(
+                    json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+                )
                 return
             sys.exit(report(step, directory, place, names, flags, broken, runner, mine))
     except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
@@ -402,12 +525,19 @@ def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     following, total, most = None, 0, 0
     limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
-    if not mine and (ROOT / "common/primer/puzzles").exists():  # in the repository, not in a handout
-        print("This judges the repository's own kernels. Yours: make learn, or make check KERNEL=mine.cuh", flush=True)
+    if (
+        not mine and (ROOT / "common/primer/puzzles").exists()
+    ):  # in the repository, not in a handout
+        print(
+            "This judges the repository's own kernels. Yours: make learn, or make check KERNEL=mine.cuh",
+            flush=True,
+        )
 
     def verdict(exercise):
         todo = None if mine else place_of_todo(directory, exercise)
-        return todo, not_run(exercise, broken, todo and f"not written yet: {todo}") or judge(step, exercise, place / "judge", [*limits, runner])
+        return todo, not_run(exercise, broken, todo and f"not written yet: {todo}") or judge(
+            step, exercise, place / "judge", [*limits, runner]
+        )
 
     chosen = [exercise for exercise in step.exercises if not names or exercise.name in names]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -419,13 +549,19 @@ def report(step, directory, place, names, flags, broken, runner, mine):
         total, most = total + sum(result.points()), most + exercise.points()
         if not following and not result.good():
             following = (
-                f"write {exercise.name}: {todo}, where the hints are" if result.missing and todo
-                else f"make {exercise.name} compile" if result.missing
-                else f"make {exercise.name} right and safe" if not result.all_right() or result.unsafe()
-                else f"bring {exercise.name} within its targets")  # fmt: skip
+                f"write {exercise.name}: {todo}, where the hints are"
+                if result.missing and todo
+                else f"make {exercise.name} compile"
+                if result.missing
+                else f"make {exercise.name} right and safe"
+                if not result.all_right() or result.unsafe()
+                else f"bring {exercise.name} within its targets"
+            )
     if flags:
         print(explain_flags(flags))
-    print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
+    print(
+        f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden."
+    )
     if following:
         print(f"Next: {following}; then make check again.")
         return 1

@@ -18,7 +18,9 @@ from pathlib import Path
 import variants
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GIVEN = ROOT / "common/coursework/given"  # in a handout: the exercises' files as they were handed out
+GIVEN = (
+    ROOT / "common/coursework/given"
+)  # in a handout: the exercises' files as they were handed out
 BEGIN = re.compile(r"\s*// exercise: begin\s*")
 END = re.compile(r"\s*// exercise: end\s*")
 TODO = "TODO (exercise"
@@ -43,7 +45,9 @@ class Target:
     at_least: float | None
     points: int
     reason: str
-    steps: int | None = None  # most requests of the busiest warp: an upper bound that one thread alone would meet
+    steps: int | None = (
+        None  # most requests of the busiest warp: an upper bound that one thread alone would meet
+    )
 
     def met(self, value, steps=0):
         if value is None or self.steps is not None and steps > self.steps:
@@ -51,10 +55,16 @@ class Target:
         return value <= self.at_most if self.at_most is not None else value >= self.at_least
 
     def what(self):
-        return {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[self.access] + f" {self.array}"
+        return {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[
+            self.access
+        ] + f" {self.array}"
 
     def limit(self):
-        return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
+        return (
+            f"at most {self.at_most:g}"
+            if self.at_most is not None
+            else f"at least {self.at_least:g}"
+        )
 
 
 @dataclass
@@ -107,10 +117,18 @@ def read_target(name, section):
     if section["counter"] not in COUNTERS:
         raise ExerciseError(f"[{section.name}]: counter is one of {', '.join(COUNTERS)}")
     return Target(
-        name, section["kernel"], section["matrix"], section["counter"], section.get("array", ""),
-        section.get("access", "load"), at_most, at_least, section.getint("points"),
-        paragraphs(section["reason"]).replace("\n", " "), section.getint("busiest_warp"),
-    )  # fmt: skip
+        name,
+        section["kernel"],
+        section["matrix"],
+        section["counter"],
+        section.get("array", ""),
+        section.get("access", "load"),
+        at_most,
+        at_least,
+        section.getint("points"),
+        paragraphs(section["reason"]).replace("\n", " "),
+        section.getint("busiest_warp"),
+    )
 
 
 POINTS = 100  # of an exercise
@@ -120,7 +138,9 @@ def check_points(exercise, path):
     parts = [exercise.correct, exercise.safe, *(target.points for target in exercise.targets)]
     if any(part is None or part < 0 for part in parts) or sum(parts) != POINTS:
         shown = " + ".join(str(part) for part in parts)
-        raise ExerciseError(f"{path}: [{exercise.name}]: its points are {shown}: give {POINTS} in all, none negative")
+        raise ExerciseError(
+            f"{path}: [{exercise.name}]: its points are {shown}: give {POINTS} in all, none negative"
+        )
 
 
 def read_step(directory, variant=None):
@@ -131,7 +151,9 @@ def read_step(directory, variant=None):
     try:
         if not parser.read(path, encoding="utf-8"):
             steps = ", ".join(sorted(p.parent.name for p in ROOT.glob("*/exercise.ini")))
-            raise ExerciseError(f"{directory.name} has no exercise.ini; steps with exercises are {steps}")
+            raise ExerciseError(
+                f"{directory.name} has no exercise.ini; steps with exercises are {steps}"
+            )
         exercises, targets = {}, []
         for name in parser.sections():
             section = parser[name]
@@ -142,19 +164,31 @@ def read_step(directory, variant=None):
                 continue
             hints = [paragraphs(section[key]) for key in section if key.startswith("hints")]
             exercises[name] = Exercise(
-                name, words(section["files"]), words(section["kernels"]), section["level"],
-                paragraphs(section["task"]), hints, section.getint("correct"), section.getint("safe"),
-            )  # fmt: skip
+                name,
+                words(section["files"]),
+                words(section["kernels"]),
+                section["level"],
+                paragraphs(section["task"]),
+                hints,
+                section.getint("correct"),
+                section.getint("safe"),
+            )
         for exercise, target in targets:
             exercises[exercise].targets.append(target)
         for exercise in exercises.values():
             check_points(exercise, path)
         step = parser["step"]
         return Step(
-            directory.name, step["title"], paragraphs(step["goal"]), step.get("matrices", "").split(),
-            words(step.get("pages", "README.md")), words(step.get("left_out", "")), paragraphs(step.get("given", "")).splitlines(),
-            list(exercises.values()), variant,
-        )  # fmt: skip
+            directory.name,
+            step["title"],
+            paragraphs(step["goal"]),
+            step.get("matrices", "").split(),
+            words(step.get("pages", "README.md")),
+            words(step.get("left_out", "")),
+            paragraphs(step.get("given", "")).splitlines(),
+            list(exercises.values()),
+            variant,
+        )
     except (configparser.Error, KeyError, ValueError, TypeError) as error:
         raise ExerciseError(f"{path}: {error}") from None
 
@@ -218,7 +252,9 @@ def write_files(place, files):
     for name, text in files.items():
         path = Path(place) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+        path.write_bytes(
+            text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        )
 
 
 def holes_of(step):
@@ -236,7 +272,9 @@ def included(path, found):
     path = path.resolve()
     if path not in found and path.is_file():
         found.add(path)
-        for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+        for name in re.findall(
+            r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
             included(path.parent / name, found)
     return found
 
@@ -246,12 +284,18 @@ def sources_of(step, directory):
     steps."""
     directory, found = Path(directory).resolve(), set()
     for path in directory.iterdir():
-        if path.suffix in (".cuh", ".cu", ".cpp", ".hpp") and path.name not in step.left_out and not path.name.startswith("test"):
+        if (
+            path.suffix in (".cuh", ".cu", ".cpp", ".hpp")
+            and path.name not in step.left_out
+            and not path.name.startswith("test")
+        ):
             included(path, found)
     files = {}
     for path in sorted(found):
         text = path.read_text(encoding="utf-8")
-        files[str(path.relative_to(directory.parent))] = text if directory in path.parents else without_marks(text)
+        files[str(path.relative_to(directory.parent))] = (
+            text if directory in path.parents else without_marks(text)
+        )
     return files if step.variant is None else variants.applied(step, directory, files)
 
 
@@ -260,24 +304,38 @@ def given_files(step, directory):
     if GIVEN.exists():
         return {name: (GIVEN / name).read_text(encoding="utf-8") for name in holes_of(step)}
     sources = sources_of(step, directory)
-    return {name: with_holes(sources[f"{step.directory}/{name}"], *hole, name=name) for name, hole in holes_of(step).items()}
+    return {
+        name: with_holes(sources[f"{step.directory}/{name}"], *hole, name=name)
+        for name, hole in holes_of(step).items()
+    }
 
 
 def drawn(matrix, seed):
     """A matrix of a target for a seed: larger by up to an eighth, so that its size is not known before; with seed 1,
     that of `make check`, as it is named."""
-    factor = 1 + seed * 617 % 1009 / 8072 if seed != 1 else 1  # (small seeds, too, make another size)
-    return re.sub(r"\d{2,}", lambda match: str(round(int(match[0]) * factor)), matrix) + (f",seed={seed % 1000 + 1}" if seed != 1 else "")
+    factor = (
+        1 + seed * 617 % 1009 / 8072 if seed != 1 else 1
+    )  # (small seeds, too, make another size)
+    return re.sub(r"\d{2,}", lambda match: str(round(int(match[0]) * factor)), matrix) + (
+        f",seed={seed % 1000 + 1}" if seed != 1 else ""
+    )
 
 
 def own_questions(path, step):
     """[(question, answer)] of a step in an instructor's file: sections "## Step 03", in them questions that begin with
     a number, as "1. Why?", each with its answer in the paragraphs behind "Answer: "."""
     text = Path(path).read_text(encoding="utf-8")
-    section = re.search(rf"^## Step {step.directory[:2]}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    found = [part.strip().partition("Answer: ")[::2] for part in re.split(r"^(?=\d+\. )", section[1] if section else "", flags=re.MULTILINE)[1:]]
+    section = re.search(
+        rf"^## Step {step.directory[:2]}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    found = [
+        part.strip().partition("Answer: ")[::2]
+        for part in re.split(r"^(?=\d+\. )", section[1] if section else "", flags=re.MULTILINE)[1:]
+    ]
     if not found or not all(answer for _, answer in found):
-        raise ExerciseError(f"{path}: give questions '1. ...' under '## Step {step.directory[:2]}', each with 'Answer: ...'")
+        raise ExerciseError(
+            f"{path}: give questions '1. ...' under '## Step {step.directory[:2]}', each with 'Answer: ...'"
+        )
     return [(question.strip(), answer) for question, answer in found]
 
 
@@ -305,12 +363,20 @@ def counter(target, record):
     divisor = record["nnz"] if below == "nnz" else sum(row[below] for row in rows)
     if not rows or not divisor:
         return None
-    return sum(row[above] for row in rows) / divisor * (SECTOR_BYTES if target.counter.startswith("bytes") else 1)
+    return (
+        sum(row[above] for row in rows)
+        / divisor
+        * (SECTOR_BYTES if target.counter.startswith("bytes") else 1)
+    )
 
 
 def rows_of(target, record):
     """The lines of a record that do what the target is about."""
-    return [row for row in record["lines"] if row["access"] == target.access and target.array in ("", row["array"])]
+    return [
+        row
+        for row in record["lines"]
+        if row["access"] == target.access and target.array in ("", row["array"])
+    ]
 
 
 def worst_line(target, record):

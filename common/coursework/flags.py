@@ -45,19 +45,26 @@ class Flag:
 
 # --- The text of a file ---------------------------------------------------------------------------
 
-HIDDEN = re.compile(  # comments, literals, and what is switched off, up to what may be the end of it
-    r"""//[^\n]*|/\*.*?(?:\*/|\Z)
+HIDDEN = (
+    re.compile(  # comments, literals, and what is switched off, up to what may be the end of it
+        r"""//[^\n]*|/\*.*?(?:\*/|\Z)
     |(?P<literal>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"
       |(?:(?<!\w)|\bu8|\b[uUL])'(?:\\.|[^'\\\n])+')
     |^[ \t]*\#[ \t]*if[ \t]+0[ \t]*$[^\v]*?(?=endif|else|elif)""",
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
+        re.VERBOSE | re.DOTALL | re.MULTILINE,
+    )
 )
 
 
 def code_of(text):
     """A source without comments, without what is between quotes and what `#if 0` switches off, line by line."""
     text = re.sub(r"\\[ \t]*\n", "\v", text)  # a line that goes on
-    text = HIDDEN.sub(lambda match: ('""' if match["literal"] else " ") + "".join(re.findall(r"[\n\v]", match[0])), text)
+    text = HIDDEN.sub(
+        lambda match: (
+            ('""' if match["literal"] else " ") + "".join(re.findall(r"[\n\v]", match[0]))
+        ),
+        text,
+    )
     return re.sub(r"(?<=\w)\v(?=\w)", " @ \v", text)  # a word that goes on in the next line
 
 
@@ -78,17 +85,20 @@ COMPILERS = set(
     "__restrict __restrict__ __inline __inline__ __volatile__ __func__ __FUNCTION__ __PRETTY_FUNCTION__ __FILE__ __LINE__ "
     "__DATE__ __TIME__ __cplusplus __GNUC__ __clang__ __NVCC__ __VA_ARGS__ __VA_OPT__ __signed__ __const __alignof__ "
     "__attribute__ __pragma __int128 __builtin_expect __CUDA_ARCH__ __CUDACC__ __CUDACC_RTC__ __STDC_VERSION__ __has_include".split()
-)  # fmt: skip
+)
 ATTRIBUTES = set(
     "maybe_unused nodiscard fallthrough likely unlikely deprecated no_unique_address unused aligned always_inline noinline "
     "__unused__ __aligned__ __always_inline__ __noinline__".split()
-)  # fmt: skip
-ATTRIBUTE = re.compile(r"\[\s*\[(.*?)\]\s*\]|__attribute__(?:\s*\(\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*\))?", re.DOTALL)
+)
+ATTRIBUTE = re.compile(
+    r"\[\s*\[(.*?)\]\s*\]|__attribute__(?:\s*\(\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*\))?",
+    re.DOTALL,
+)
 KEYWORDS = set(
     "auto bool break case char class const constexpr continue default do double else enum extern float for if inline int "
     "long namespace operator return short signed sizeof static struct switch template this typedef typename union "
     "unsigned using void volatile while alignas alignof catch decltype static_assert".split()
-)  # fmt: skip
+)
 ANOTHERS = r"(?:std|simt|device|coursework|cooperative_groups|cuda)"  # namespaces
 
 
@@ -96,14 +106,19 @@ ANOTHERS = r"(?:std|simt|device|coursework|cooperative_groups|cuda)"  # namespac
 def cuda_names():
     """Names with two leading underscores that the CPU backend defines as CUDA does."""
     sources = [*(ROOT / "common/simt").glob("*.hpp"), *(ROOT / "common/simt/include").rglob("*.h")]
-    names = set(re.findall(r"\b__\w+", "".join(path.read_text(encoding="utf-8") for path in sources)))
+    names = set(
+        re.findall(r"\b__\w+", "".join(path.read_text(encoding="utf-8") for path in sources))
+    )
     return {name for name in names if not NOT_CUDA.match(name)} | COMPILERS
 
 
 def declared(code):
     """{name: where} of functions and types that source declares."""
     found = {}
-    for match in re.finditer(r"\b(?:struct|class|union|enum|concept)\s+(\w+)|\busing\s+(\w+)\s*=|([\w>*&]+)\s+[*&]*(\w+)\s*\(", code):
+    for match in re.finditer(
+        r"\b(?:struct|class|union|enum|concept)\s+(\w+)|\busing\s+(\w+)\s*=|([\w>*&]+)\s+[*&]*(\w+)\s*\(",
+        code,
+    ):
         name = match[1] or match[2] or match[4]
         if name not in KEYWORDS and match[3] not in ("return", "else"):
             found.setdefault(name, match.start())
@@ -131,18 +146,37 @@ class Around:
 
 
 # What is looked for in the code: (expression, what it is called, what it could do).
-CONSTRUCTS = [(re.compile(expression, re.MULTILINE), construct, could) for expression, construct, could in (
-    (r"\b(?:asm|__asm|__asm__)\b|\\[uU]\w+", "'{0}'", HIDES),
-    (r"\w+ @ \v\w+", "a word in two lines, '{0}'", HIDES),
-    (r"^[ \t\v]*%:", "'%:'", "a directive in disguise"),
-    (r"^[ \t\v]*#[ \t\v]*pragma\b(?![ \t\v]*(?:once|(?:no)?unroll|GCC\s+(?:unroll|diagnostic)|nv_|diag_|omp\s+simd|(?:end)?region|warning|message)).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*", "{0}", f"for the compiler alone: {HIDES}"),
-    (r"^[ \t\v]*#[ \t\v]*(?:\d|line\b|embed|include_next|import).*", "{0}", "reports may name another line, or another file is read"),
-    (r"\bnamespace\s+(?:\w+\s*::\s*)*" + ANOTHERS + r"\s*(?:::\s*\w+\s*)*\{", "{0}", CHANGES),
-    (r"\b(?!case\b)[^\W\d]\w*\s+\w+\s*:\s*\d+\s*[;,]", "the bit-field '{0}'", HIDES),
-    (r"\boperator\s*(?:new|delete|,|&(?!&)|\"\")", "{0}", CHANGES),
-    (r"(?<![.>:])\btemplate\s*(?:<\s*>|(?=\w))[^{;(]*\b" + ANOTHERS + r"\s*::", "a specialisation or instantiation of another's template", CHANGES),
-    (r"\b(?:simt|coursework)\b|\bcuda[A-Z]\w*(?=\s*\()", "'{0}'", f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}"),
-)]  # fmt: skip
+CONSTRUCTS = [
+    (re.compile(expression, re.MULTILINE), construct, could)
+    for expression, construct, could in (
+        (r"\b(?:asm|__asm|__asm__)\b|\\[uU]\w+", "'{0}'", HIDES),
+        (r"\w+ @ \v\w+", "a word in two lines, '{0}'", HIDES),
+        (r"^[ \t\v]*%:", "'%:'", "a directive in disguise"),
+        (
+            r"^[ \t\v]*#[ \t\v]*pragma\b(?![ \t\v]*(?:once|(?:no)?unroll|GCC\s+(?:unroll|diagnostic)|nv_|diag_|omp\s+simd|(?:end)?region|warning|message)).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*",
+            "{0}",
+            f"for the compiler alone: {HIDES}",
+        ),
+        (
+            r"^[ \t\v]*#[ \t\v]*(?:\d|line\b|embed|include_next|import).*",
+            "{0}",
+            "reports may name another line, or another file is read",
+        ),
+        (r"\bnamespace\s+(?:\w+\s*::\s*)*" + ANOTHERS + r"\s*(?:::\s*\w+\s*)*\{", "{0}", CHANGES),
+        (r"\b(?!case\b)[^\W\d]\w*\s+\w+\s*:\s*\d+\s*[;,]", "the bit-field '{0}'", HIDES),
+        (r"\boperator\s*(?:new|delete|,|&(?!&)|\"\")", "{0}", CHANGES),
+        (
+            r"(?<![.>:])\btemplate\s*(?:<\s*>|(?=\w))[^{;(]*\b" + ANOTHERS + r"\s*::",
+            "a specialisation or instantiation of another's template",
+            CHANGES,
+        ),
+        (
+            r"\b(?:simt|coursework)\b|\bcuda[A-Z]\w*(?=\s*\()",
+            "'{0}'",
+            f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}",
+        ),
+    )
+]
 
 
 def flags_of(text, around):
@@ -162,27 +196,47 @@ def flags_of(text, around):
     for match in ATTRIBUTE.finditer(code):
         inside = match[1] if match[1] is not None else match[2] or "__attribute__"
         if match[1] is None or re.match(r"\s*[^\W\d]\w*\s*(,|\(|$)", inside):
-            for name in sorted(words_of(re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", inside))) - ATTRIBUTES):
+            for name in sorted(
+                words_of(re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", inside))) - ATTRIBUTES
+            ):
                 flag(match.start(), f"the attribute {name}", f"{HIDES}, or {CHANGES}")
     for match in re.finditer(r"\b(?:__|_[A-Z])\w*", code):
         if match[0] not in cuda_names() | around.given_words:
-            flag(match.start(), f"'{match[0]}'", f"a name of the compiler's, and none of CUDA's: {HIDES}")
+            flag(
+                match.start(),
+                f"'{match[0]}'",
+                f"a name of the compiler's, and none of CUDA's: {HIDES}",
+            )
     for match in re.finditer(r"\bdevice\s*::\s*(\w+)", code):
         if match[1] not in around.given_words | {"fetch"}:
             flag(match.start(), f"'device::{match[1]}'", f"a name of the harness's: {CHANGES}")
     for match in re.finditer(r"#\s*define\s+(\w+)", code):
         if match[1] in KEYWORDS or match[1] in around.words - around.given_words:
             flag(match.start(), f"#define {match[1]}", f"the name is in use elsewhere; {CHANGES}")
-    for match in re.finditer(r'^[ \t\v]*#[ \t\v]*include\s*(<[\w/ .]+>)?', code, re.MULTILINE):
+    for match in re.finditer(r"^[ \t\v]*#[ \t\v]*include\s*(<[\w/ .]+>)?", code, re.MULTILINE):
         quoted = re.search(r'"(.*?)"', text.split("\n")[line_of(code, match.end()) - 1])
         if not match[1] and not (quoted and is_known_file(quoted[1])):
-            flag(match.end(), f"#include {quoted[1] if quoted else ''}", "a file that is not the student's to include")
+            flag(
+                match.end(),
+                f"#include {quoted[1] if quoted else ''}",
+                "a file that is not the student's to include",
+            )
     for name, at in declared(code).items():
         if name in around.called and name not in around.given_words:
-            flag(at, f"a declaration of '{name}'", f"the code around the kernels uses this name; {CHANGES}")
+            flag(
+                at,
+                f"a declaration of '{name}'",
+                f"the code around the kernels uses this name; {CHANGES}",
+            )
     for number, line in enumerate(text.split("\n"), 1):
         if re.search("[\u202a-\u202e\u2066-\u2069]", line):
-            found.append(Flag(number, "a character that changes the direction of text", "it reads otherwise than it is compiled"))
+            found.append(
+                Flag(
+                    number,
+                    "a character that changes the direction of text",
+                    "it reads otherwise than it is compiled",
+                )
+            )
     return sorted(set(found), key=lambda flag: flag.line)[:MOST_FLAGS]
 
 
@@ -191,24 +245,44 @@ def pasted(code):
     macros."""
     if re.search(r"^[ \t\v]*#[ \t\v]*(?:if\b|elif|ifdef)", code, re.MULTILINE):
         return {None}
-    own = re.sub(r"^[ \t]*#(?![ \t]*(?:define|undef)\b)[^\n]*", "", code.replace("\v", "\\\n"), flags=re.MULTILINE)
-    done = subprocess.run(["g++", "-E", "-P", "-undef", "-xc++", "-"], input=own, capture_output=True, text=True)
+    own = re.sub(
+        r"^[ \t]*#(?![ \t]*(?:define|undef)\b)[^\n]*",
+        "",
+        code.replace("\v", "\\\n"),
+        flags=re.MULTILINE,
+    )
+    done = subprocess.run(
+        ["g++", "-E", "-P", "-undef", "-xc++", "-"], input=own, capture_output=True, text=True
+    )
     return words_of(done.stdout) - words_of(code) if done.returncode == 0 else {None}
 
 
 def is_harmless(name, around):
-    return name is not None and not re.match(r"__|_[A-Z]|asm$|simt$|coursework$|cuda[A-Z]", name) and name not in KEYWORDS | around.words
+    return (
+        name is not None
+        and not re.match(r"__|_[A-Z]|asm$|simt$|coursework$|cuda[A-Z]", name)
+        and name not in KEYWORDS | around.words
+    )
 
 
 def is_known_file(name):
-    return ".." not in name and (ROOT / "common" / name).is_file() and name.startswith("device/") or "/" not in name
+    return (
+        ".." not in name
+        and (ROOT / "common" / name).is_file()
+        and name.startswith("device/")
+        or "/" not in name
+    )
 
 
 def flags_of_compiler(said, name):
     """[Flag] of variables that are used before they are set, on some path. (Not of an argument of CUDA's functions, where the
     compiler names simt: that a lane gives what it has not set to a shuffle is usual, and no matter if none takes it.)"""
-    found = re.findall(rf"^{re.escape(name)}:(\d+):\d+: warning: (.*used uninitialized)", said, re.MULTILINE)
-    return [Flag(int(line), re.sub("[‘’]", "'", text), UNSET) for line, text in sorted(set(found))][:MOST_FLAGS]
+    found = re.findall(
+        rf"^{re.escape(name)}:(\d+):\d+: warning: (.*used uninitialized)", said, re.MULTILINE
+    )
+    return [Flag(int(line), re.sub("[‘’]", "'", text), UNSET) for line, text in sorted(set(found))][
+        :MOST_FLAGS
+    ]
 
 
 # --- Object files ---------------------------------------------------------------------------------
@@ -226,8 +300,12 @@ OWN = re.compile(r"_Z(GV|T[HWVISC])?Z?(N[rVKRO]*)?(4spmv|\d+_GLOBAL__N|St|S[absi
 @lru_cache
 def arithmetic():
     """The functions of the C library for mathematics."""
-    path = subprocess.run(["gcc", "-print-file-name=libm.so.6"], capture_output=True, text=True).stdout.strip()
-    listed = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True).stdout
+    path = subprocess.run(
+        ["gcc", "-print-file-name=libm.so.6"], capture_output=True, text=True
+    ).stdout.strip()
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", path], capture_output=True, text=True
+    ).stdout
     return set(re.findall(r" [TWi] (\w+)@", listed))
 
 
@@ -254,7 +332,10 @@ def functions(paths):
     object by value) of object files, demangled."""
     by_pointer, by_value, function = set(), set(), ""
     for line in printed("objdump", "-drC", "--no-show-raw-insn", *paths).splitlines():
-        target = re.search(r"\t(?:call|jmp|bl?)\w* +[0-9a-f]+ <(.*)>$|: R_\w+(?:PLT32|CALL26|JUMP26)\t(.*?)(?:-0x[0-9a-f]+)?$", line)
+        target = re.search(
+            r"\t(?:call|jmp|bl?)\w* +[0-9a-f]+ <(.*)>$|: R_\w+(?:PLT32|CALL26|JUMP26)\t(.*?)(?:-0x[0-9a-f]+)?$",
+            line,
+        )
         if line.endswith(">:"):
             function = re.sub(r" \[clone.*", "", line[line.index("<") + 1 : -2])
         elif re.search(r"\tcall\w*\s+\*|\tblra?\w*\s", line):  # x86-64, AArch64
@@ -275,7 +356,9 @@ def without_brackets(text):
 
 def takes_objects(name):
     """Whether a function of namespace spmv takes or returns an object by value, by its demangled name."""
-    found = re.fullmatch(r"(?:(.*) )?spmv::(?!device|simt|coursework)([\w:~]+(?:<.*>)?)\((.*)\)(?: const)?", name)
+    found = re.fullmatch(
+        r"(?:(.*) )?spmv::(?!device|simt|coursework)([\w:~]+(?:<.*>)?)\((.*)\)(?: const)?", name
+    )
     if not found or "{lambda" in name:
         return False
     types = without_brackets(re.sub(r"\([^()]*\)", "*", f"{found[1] or ''},{found[3]}")).split(",")
@@ -289,11 +372,17 @@ def of_headers(paths):
     """Weak symbols of object files that are functions of the harness's headers, by the place in the source that the
     compiler names."""
     listed = printed("nm", "-l", "--defined-only", *paths, errors="replace")
-    return set(re.findall(rf"^\w+ [WVu] (\S+)\t(?:{re.escape(str(ROOT))}/common|/usr)/", listed, re.MULTILINE))
+    return set(
+        re.findall(
+            rf"^\w+ [WVu] (\S+)\t(?:{re.escape(str(ROOT))}/common|/usr)/", listed, re.MULTILINE
+        )
+    )
 
 
 # What makes a pointer to a function of something else. (A function that is passed to another needs none of it.)
-MAKES_POINTERS = re.compile(r"\b(bit_cast|reinterpret_cast|union|mem\w+|u?intptr_t|volatile)\b|\(\s*\*+\s*\w*\s*\)\s*\(|::\s*\*|\)\s*(0x|\d)")
+MAKES_POINTERS = re.compile(
+    r"\b(bit_cast|reinterpret_cast|union|mem\w+|u?intptr_t|volatile)\b|\(\s*\*+\s*\w*\s*\)\s*\(|::\s*\*|\)\s*(0x|\d)"
+)
 
 
 def flags_of_objects(objects, kit, texts):
@@ -304,7 +393,9 @@ def flags_of_objects(objects, kit, texts):
 
     def own(names):
         """{symbol: its name in the source} of those that are named there, with their classes."""
-        plain = subprocess.run(["c++filt", *names], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+        plain = subprocess.run(
+            ["c++filt", *names], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        ).stdout
         plain = plain.replace("(anonymous namespace)::", "").splitlines()
         plain = [re.sub(r"\(.*", "", without_brackets(line)).split()[-1] for line in plain]
         return {symbol: name for symbol, name in zip(names, plain) if words_of(name) <= named}
@@ -313,15 +404,27 @@ def flags_of_objects(objects, kit, texts):
     called_, defined = symbols(objects)
     kit_called, kit_defined = symbols([kit])
     by_pointer, by_value = functions(objects)
-    strange = [n for n in called_ - kit_called - kit_defined - arithmetic() if not COMPILED.match(n) and not OWN.match(n)]
+    strange = [
+        n
+        for n in called_ - kit_called - kit_defined - arithmetic()
+        if not COMPILED.match(n) and not OWN.match(n)
+    ]
     replaced = own(list(defined & (kit_called | kit_defined)))
     for symbol in of_headers(objects) if replaced else ():
         replaced.pop(symbol, None)
     for construct, found, could in (
         ("a call of '{}'", own(strange), "it is the system's or the host's"),
         ("a definition of '{}'", replaced, f"in the place of another: {CHANGES}"),
-        ("a call through a pointer in '{}'", own(list(by_pointer)) if MAKES_POINTERS.search(code) else {}, "what it calls cannot be told"),
-        ("'{}' takes or returns an object by value, and is not inlined", own(list(by_value)), HIDES),
+        (
+            "a call through a pointer in '{}'",
+            own(list(by_pointer)) if MAKES_POINTERS.search(code) else {},
+            "what it calls cannot be told",
+        ),
+        (
+            "'{}' takes or returns an object by value, and is not inlined",
+            own(list(by_value)),
+            HIDES,
+        ),
     ):
         for name in sorted(set(found.values())):
             yield name.split("::")[-1], Flag(0, construct.format(name[:80]), could)

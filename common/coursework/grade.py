@@ -28,8 +28,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run, points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, own_questions, read_step, sources_of, without_marks, write_files
+from check import (
+    NotJudged,
+    Result,
+    build_command,
+    explain,
+    explain_flags,
+    judge,
+    lay_out,
+    not_run,
+    points_line,
+    read_build,
+)
+from exercises import (
+    ROOT,
+    TODO,
+    ExerciseError,
+    given_files,
+    own_questions,
+    read_step,
+    sources_of,
+    without_marks,
+    write_files,
+)
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
@@ -72,8 +93,12 @@ class Grader:
         """What a sandbox sees of the repository: the kit, at its own path, and no step."""
         if self.copy is None:
             return []
-        return [(self.copy / "common", ROOT / "common", False), (self.copy / "build", ROOT / "build", False),
-                *((path, path, False) for path in visible()), *more]  # fmt: skip
+        return [
+            (self.copy / "common", ROOT / "common", False),
+            (self.copy / "build", ROOT / "build", False),
+            *((path, path, False) for path in visible()),
+            *more,
+        ]
 
     def build(self, files, scratch):
         """Compiles the step as it was handed out, with a student's files in it, in scratch/out: (flags, broken, whether
@@ -86,7 +111,9 @@ class Grader:
         self.sandbox.own(out)
         status, text, errors = self.sandbox.run(
             [python(), *build_command(self.step, self.kit, course, out)],
-            self.mounts((course, course, False), (out, out, True)), build_limits(self.limits))  # fmt: skip
+            self.mounts((course, course, False), (out, out, True)),
+            build_limits(self.limits),
+        )
         if status is None or status in (-24, -9):
             return None
         if status != 0:
@@ -102,8 +129,12 @@ class Grader:
         try:
             files = read_submission(path, self.step)
             if not files:
-                raise Unreadable(f"none of the exercises' files is in it: {', '.join(self.step.files())}")
-            with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
+                raise Unreadable(
+                    f"none of the exercises' files is in it: {', '.join(self.step.files())}"
+                )
+            with tempfile.TemporaryDirectory(
+                prefix="grade-", ignore_cleanup_errors=True
+            ) as scratch:
                 return self.build_and_run(student, files, Path(scratch))
         except Unreadable as error:
             why = f"it cannot be read: {error}"
@@ -119,15 +150,23 @@ class Grader:
             return Grade(student, "compiling it took too long, or too much memory", files=files)
         (flags, broken, _), out = built, scratch / "out"
         grade = Grade(student, flags=flags, files=files)
-        runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)
+        runner = self.sandbox.command(
+            [out / "objects/runner"], self.mounts((out, out, False)), self.limits
+        )
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
             absent = any(f"{TODO} {exercise.name})" in t or not t for t in texts)
             result = not_run(exercise, broken, "not handed in" if absent else "")
             if result is None:
                 try:
-                    result = judge(self.step, exercise, self.kit / "judge", runner, self.seed,
-                                   limit_s=self.limits.wall_seconds())  # fmt: skip
+                    result = judge(
+                        self.step,
+                        exercise,
+                        self.kit / "judge",
+                        runner,
+                        self.seed,
+                        limit_s=self.limits.wall_seconds(),
+                    )
                 except NotJudged as error:
                     if not flags:
                         raise
@@ -144,10 +183,19 @@ class Grader:
 def page(grade, step, questions=()):
     """A student's feedback. questions: with their answers."""
     most = sum(exercise.points() for exercise in step.exercises)
-    lines = [f"{step.title}: {grade.student}", "", f"{grade.total()} of {most} points." if grade.graded else "Not graded.", ""]
+    lines = [
+        f"{step.title}: {grade.student}",
+        "",
+        f"{grade.total()} of {most} points." if grade.graded else "Not graded.",
+        "",
+    ]
     if grade.flags:
         lines += [explain_flags(grade.flags), ""]
-        lines += ["The points for safety and targets are withheld until then.", ""] if grade.results and grade.results[0].withheld else []
+        lines += (
+            ["The points for safety and targets are withheld until then.", ""]
+            if grade.results and grade.results[0].withheld
+            else []
+        )
     if grade.remark:
         lines += [grade.remark, ""]
     for result in grade.results:
@@ -171,7 +219,9 @@ def remark_on(grade):
         elif result.unsafe():
             words.append(f"{name}: {short(result.unsafe())}")
         elif not result.all_right():
-            words.append(f"{name}: wrong on {result.tried - result.right} of {result.tried} matrices")
+            words.append(
+                f"{name}: wrong on {result.tried - result.right} of {result.tried} matrices"
+            )
         elif missed:
             words.append(f"{name}: missed {', '.join(missed)}")
     if grade.flags:
@@ -181,7 +231,9 @@ def remark_on(grade):
 
 def short(report):
     """The first line of a report, without block and thread."""
-    return re.sub(r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)", r"\1", report.splitlines()[0])
+    return re.sub(
+        r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)", r"\1", report.splitlines()[0]
+    )
 
 
 def cell(text):
@@ -194,11 +246,23 @@ def write_reports(grades, step, output, questions=()):
     most = sum(exercise.points() for exercise in step.exercises)
     rows = []
     for grade in grades:
-        row = {"student": cell(grade.student), "points": grade.total() if grade.graded else "", "of": most, "graded": "yes" if grade.graded else "no"}
+        row = {
+            "student": cell(grade.student),
+            "points": grade.total() if grade.graded else "",
+            "of": most,
+            "graded": "yes" if grade.graded else "no",
+        }
         for exercise in step.exercises:
-            maxima = exercise.correct, exercise.safe, sum(target.points for target in exercise.targets)
+            maxima = (
+                exercise.correct,
+                exercise.safe,
+                sum(target.points for target in exercise.targets),
+            )
             for part, got, of in zip(("right", "safe", "targets"), grade.points(exercise), maxima):
-                row |= {f"{exercise.name} {part}": got if grade.graded else "", f"{exercise.name} {part} of": of}
+                row |= {
+                    f"{exercise.name} {part}": got if grade.graded else "",
+                    f"{exercise.name} {part} of": of,
+                }
         rows.append(row | {"remark": cell(remark_on(grade))})
     with open(output / "grades.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, rows[0], lineterminator="\n")
@@ -206,7 +270,9 @@ def write_reports(grades, step, output, questions=()):
         table.writerows(rows)
     taken = set()
     for grade in grades:
-        (output / f"{file_name(grade.student, taken)}.txt").write_text(page(grade, step, questions), encoding="utf-8")
+        (output / f"{file_name(grade.student, taken)}.txt").write_text(
+            page(grade, step, questions), encoding="utf-8"
+        )
 
 
 def print_table(grades, step):
@@ -218,7 +284,9 @@ def print_table(grades, step):
         points = [str(sum(grade.points(e))) if grade.graded else "-" for e in step.exercises]
         cells = "  ".join(f"{text:>{len(name)}}" for text, name in zip(points, names))
         total = grade.total() if grade.graded else "-"
-        print(f"{printable(grade.student, width):<{width}}  {total:>6}  {cells}  {printable(remark_on(grade), 100)}")
+        print(
+            f"{printable(grade.student, width):<{width}}  {total:>6}  {cells}  {printable(remark_on(grade), 100)}"
+        )
 
 
 SIMILAR = 0.8  # share of a file that stands in another: more is shown
@@ -228,17 +296,50 @@ def report_similar(grades, grader, output):
     """Writes OUTPUT/similar.html: whose files are alike, or like the step's own, by copydetect. Returns a line to print."""
     with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
         taken, sources = set(), sources_of(grader.step, ROOT / grader.step.directory)
-        files = {f"submissions/{file_name(grade.student, taken)}": {name: data.decode("utf-8", "replace") for name, data in grade.files.items()}
-                 for grade in grades}  # fmt: skip
+        files = {
+            f"submissions/{file_name(grade.student, taken)}": {
+                name: data.decode("utf-8", "replace") for name, data in grade.files.items()
+            }
+            for grade in grades
+        }
         files["given"] = grader.given
-        files["reference"] = {name: without_marks(sources[f"{grader.step.directory}/{name}"]) for name in files["given"]}
+        files["reference"] = {
+            name: without_marks(sources[f"{grader.step.directory}/{name}"])
+            for name in files["given"]
+        }
         for place, texts in files.items():
-            write_files(f"{scratch}/{place}", {Path(name).with_suffix(".cpp"): text for name, text in texts.items()})
+            write_files(
+                f"{scratch}/{place}",
+                {Path(name).with_suffix(".cpp"): text for name, text in texts.items()},
+            )
         page = (output / "similar.html").resolve()
         done = subprocess.run(
-            [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", "-m", "copydetect", "-t", "submissions",
-             "-r", "submissions", "reference", "-b", "given", "-e", "cpp", "-d", str(SIMILAR), "-s", "-a", "-O", page],
-            cwd=scratch, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
+            [
+                ROOT / "common/python.sh",
+                ROOT / "common/coursework/requirements.txt",
+                "-m",
+                "copydetect",
+                "-t",
+                "submissions",
+                "-r",
+                "submissions",
+                "reference",
+                "-b",
+                "given",
+                "-e",
+                "cpp",
+                "-d",
+                str(SIMILAR),
+                "-s",
+                "-a",
+                "-O",
+                page,
+            ],
+            cwd=scratch,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
         if done.returncode != 0:
             return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
     return f"{output}/similar.html: files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
@@ -263,7 +364,11 @@ def visible():
 def copy_kit(kit, to):
     """The parts of the kit, for a user who may not read the repository. Times are kept, since compiled
     headers are valid only for the files that they were made of."""
-    shutil.copytree(ROOT / "common", to / "common", ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"))
+    shutil.copytree(
+        ROOT / "common",
+        to / "common",
+        ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"),
+    )
     shutil.copytree(kit, to / kit.relative_to(ROOT))
     shutil.copy2(ROOT / "build/setup-cpu.mk", to / "build/setup-cpu.mk")
     for path in [to, *to.rglob("*")]:
@@ -295,12 +400,21 @@ def main():
     parser.add_argument("--variant", type=int)
     parser.add_argument("--questions", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise; a third for compiling")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=RUN_LIMITS.seconds,
+        help="of a processor, for an exercise; a third for compiling",
+    )
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
-    parser.add_argument("--strict", action="store_true", help="withhold points that a flag puts in doubt")
+    parser.add_argument(
+        "--strict", action="store_true", help="withhold points that a flag puts in doubt"
+    )
     options = parser.parse_args()
     begin = time.monotonic()
-    output = options.output or Path(os.path.relpath(ROOT / "build/grades" / options.step.strip("/")))
+    output = options.output or Path(
+        os.path.relpath(ROOT / "build/grades" / options.step.strip("/"))
+    )
     try:
         step = read_step(ROOT / options.step.strip("/"), options.variant)
         questions = own_questions(options.questions, step) if options.questions else []
@@ -308,12 +422,21 @@ def main():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")
         found, passed_over = submissions_in(options.submissions, step)
         if not found:
-            raise ExerciseError(f"{options.submissions} holds no directory, no tarball and no zip file")
+            raise ExerciseError(
+                f"{options.submissions} holds no directory, no tarball and no zip file"
+            )
         sandbox = Sandbox(options.trusted)
         with tempfile.TemporaryDirectory(prefix="kit-") as copy:
             place = prepare(step, sandbox, Path(copy))
-            grader = Grader(step, place, None if sandbox.trusted else Path(copy), sandbox, options.seed,
-                            Limits(seconds=options.seconds), options.strict)  # fmt: skip
+            grader = Grader(
+                step,
+                place,
+                None if sandbox.trusted else Path(copy),
+                sandbox,
+                options.seed,
+                Limits(seconds=options.seconds),
+                options.strict,
+            )
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
@@ -323,10 +446,15 @@ def main():
         sys.exit(f"error: {error}")
     print_table(grades, step)
     if passed_over:
-        print(f"\npassed over, no directory, tarball or zip file: {printable(', '.join(passed_over), 500)}")
+        print(
+            f"\npassed over, no directory, tarball or zip file: {printable(', '.join(passed_over), 500)}"
+        )
     print(f"\n{output}/grades.csv, and a page for each student beside it\n{similar}")
     seconds = time.monotonic() - begin
-    print(f"{len(grades)} submissions in {seconds // 60:.0f} min {seconds % 60:.0f} s", file=sys.stderr)
+    print(
+        f"{len(grades)} submissions in {seconds // 60:.0f} min {seconds % 60:.0f} s",
+        file=sys.stderr,
+    )
     failed = [grade.student for grade in grades if not grade.graded]
     if failed:
         sys.exit(f"error: not graded: {printable(', '.join(failed), 500)}")

@@ -16,20 +16,55 @@ import tarfile
 from pathlib import Path
 
 import variants
-from exercises import GIVEN, ROOT, ExerciseError, given_files, own_questions, read_step, sources_of, split, taken_out
+from exercises import (
+    GIVEN,
+    ROOT,
+    ExerciseError,
+    given_files,
+    own_questions,
+    read_step,
+    sources_of,
+    split,
+    taken_out,
+)
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
-    "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*", "device/*", "harness/*", "simt/*.?pp",
-    "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/schedules.hpp",
+    "build.mk",
+    "stage.mk",
+    "setup.sh",
+    "precompiled.hpp",
+    "sparse/*",
+    "device/*",
+    "harness/*",
+    "simt/*.?pp",
+    "simt/include/*",
+    "simt/README.md",
+    "tests/main.cpp",
+    "tests/catch.hpp",
+    "tests/precompiled_tests.hpp",
+    "tests/schedules.hpp",
     "tests/kernel_*",
-    "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
-    "coursework/check.py", "coursework/exercises.py", "coursework/variants.py", "coursework/times.json", "coursework/kit.py",
+    "coursework/*.?pp",
+    "coursework/*.mk",
+    "coursework/Makefile",
+    "coursework/build.py",
+    "coursework/check.py",
+    "coursework/exercises.py",
+    "coursework/variants.py",
+    "coursework/times.json",
+    "coursework/kit.py",
     "coursework/mine.py",
     "coursework/flags.py",
-    "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
-    "watch/README.md", "primer/learn.py",
-]  # fmt: skip
+    "watch/watch.py",
+    "watch/traces.py",
+    "watch/tours.py",
+    "watch/moments.py",
+    "watch/page.*",
+    "watch/*.js",
+    "watch/README.md",
+    "primer/learn.py",
+]
 BESIDES = ["LICENSE", "plots/measure/record_format.py", "plots/measure/traffic.py"]
 
 MAKEFILE = """\
@@ -98,7 +133,9 @@ def files_of(step, questions=None):
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")
         files[name] = text
-    files[f"{step.directory}/Makefile"] = (directory / "Makefile").read_text(encoding="utf-8") + STEP_MAKEFILE
+    files[f"{step.directory}/Makefile"] = (directory / "Makefile").read_text(
+        encoding="utf-8"
+    ) + STEP_MAKEFILE
     files[f"{step.directory}/test.cu"] = TEST.format(number=int(step.directory[:2]))
     for name in ("exercise.ini", "tour.txt"):
         files[f"{step.directory}/{name}"] = (directory / name).read_text(encoding="utf-8")
@@ -119,12 +156,20 @@ def section(step, page, heading):
     found = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     text = found[1] if found else ""
     if heading == "Write it":
-        text = re.split(r"^<details>|^\*\*Predict", text, maxsplit=1, flags=re.MULTILINE)[0]  # with the head of the kernel
+        text = re.split(r"^<details>|^\*\*Predict", text, maxsplit=1, flags=re.MULTILINE)[
+            0
+        ]  # with the head of the kernel
     else:
         given = given_files(step, ROOT / step.directory).values()
-        text = re.sub(r"^<!-- code: [^\n]*\n```cpp\n(.*?)```\n<!-- end -->\n", lambda m: m[0] if any(m[1] in of for of in given) else "",
-                      text, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"^<details><summary>.*</summary>\s*</details>\n\n?", "", text, flags=re.MULTILINE)
+        text = re.sub(
+            r"^<!-- code: [^\n]*\n```cpp\n(.*?)```\n<!-- end -->\n",
+            lambda m: m[0] if any(m[1] in of for of in given) else "",
+            text,
+            flags=re.MULTILINE | re.DOTALL,
+        )
+    text = re.sub(
+        r"^<details><summary>.*</summary>\s*</details>\n\n?", "", text, flags=re.MULTILINE
+    )
     text = re.sub(r"^Write it before you read on.*?\n\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!--((?!-->).)*-->\n|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
     here = (ROOT / step.directory / page).parent
@@ -138,41 +183,60 @@ def assignment(step, questions):
     lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
-        lines += [f"### Exercise {number}, {exercise.level}: {exercise.name}", "", exercise.task, ""]
-        lines += [f"In {names}, where it says `TODO`. `make hint ARGS={exercise.name}` gives one hint at a time.", ""]
+        lines += [
+            f"### Exercise {number}, {exercise.level}: {exercise.name}",
+            "",
+            exercise.task,
+            "",
+        ]
+        lines += [
+            f"In {names}, where it says `TODO`. `make hint ARGS={exercise.name}` gives one hint at a time.",
+            "",
+        ]
     lines += [
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
         "contract. Change nothing else: what you hand in are these files alone. Write them as you like. What",
         "could hide an access to memory, or change code that is not yours (assembly, attributes of the compiler's,",
         "other namespaces), is a flag: it costs nothing, but a person will look at it; so is a variable that may be",
-        "read before it is set. `make check` shows the same flags as `make grade`.", "",
-        "## How to test", "",
+        "read before it is set. `make check` shows the same flags as `make grade`.",
+        "",
+        "## How to test",
+        "",
         "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
         "fetched by the first build. The first `make check` compiles what judges kernels, which takes a",
-        "minute; after that only your kernels are compiled.", "",
+        "minute; after that only your kernels are compiled.",
+        "",
         "    make check                  is it right, is it safe, does it ask little of memory? with points",
         "    make run                    the kernels on three matrices, with what they ask of memory",
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
         "    make test                   more matrices, in every precision and order",
         "    make learn                  runs make check at every save of your files; h and Enter: a hint",
         "    make hint                   one hint, and the next one when called again",
-        "    make watch                  writes a page that shows a run step by step; open it in a browser", "",
+        "    make watch                  writes a page that shows a run step by step; open it in a browser",
+        "",
         "A wrong result is shown on the smallest matrix found on which it is wrong; once `make run` or `make",
         "watch` has compiled the whole program (two minutes), `make check` also names the access at which the",
         "error arises, and the command that opens the page there. Memory that is not",
         "yours, and deadlocks, are reported by kernel and line. `make run` and `make",
         "test` use a GPU where there are nvcc and one; `make check` never does, so that it says the same everywhere.",
-        "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
-        "## How it is graded", "",
+        "What a kernel prints with `printf` shows in `make run`; give it a small matrix.",
+        "",
+        "## How it is graded",
+        "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
         "with blocks, warps and lanes running forward, in reverse and at random, and, on small matrices, with",
         "the lanes of a warp in lockstep: all load before one stores, as on a GPU. Points for safety and targets",
-        "are given for a kernel that is right on at least half of the matrices.", "",
-    ]  # fmt: skip
+        "are given for a kernel that is right on at least half of the matrices.",
+        "",
+    ]
     for exercise in step.exercises:
         lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
-        lines += [f"| right: all if it is on every matrix, else that share of half of them | {exercise.correct} |"]
-        lines += [f"| safe: no error of memory, no data race, right in every order, no deadlock | {exercise.safe} |"]
+        lines += [
+            f"| right: all if it is on every matrix, else that share of half of them | {exercise.correct} |"
+        ]
+        lines += [
+            f"| safe: no error of memory, no data race, right in every order, no deadlock | {exercise.safe} |"
+        ]
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]
@@ -186,11 +250,13 @@ def assignment(step, questions):
     if questions:
         return "\n".join([*lines, "## Questions", "", *questions]).rstrip() + "\n"
     lines += [
-        "## Questions", "",
+        "## Questions",
+        "",
         "They are those of the step's lesson. What they call above or below, and is not here, stands in",
         f"`{step.directory}/README.md` of the repository, which shows the kernels, too: read it when you have",
-        "yours.", "",
-    ]  # fmt: skip
+        "yours.",
+        "",
+    ]
     for page in step.pages:
         lines += [section(step, page, "Questions"), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -274,8 +340,12 @@ def write_handout(step, output, questions=None):
     if found:
         tarball.unlink()
         shutil.rmtree(directory)
-        raise ExerciseError("\n".join(["the handout would give the solution away:"] + [
-            f"  {place} has {line}" for place, line in found]))  # fmt: skip
+        raise ExerciseError(
+            "\n".join(
+                ["the handout would give the solution away:"]
+                + [f"  {place} has {line}" for place, line in found]
+            )
+        )
     return tarball
 
 

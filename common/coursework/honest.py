@@ -17,44 +17,119 @@ HEADS = {
     "a comment that looks like a directive": "/*\n# My solution\n#1 of 2\n*/\n",
     "trigraphs in a comment": "// why does this work??! who knows??/ not I\n",
     "an emoji and accents": "// done \U0001f389, c'est l'été, 完成 ✔️\n",
-    "code that is switched off": "#if 0\n  asm(\"nothing\"); this is no C++ at all\n#endif\n",
+    "code that is switched off": '#if 0\n  asm("nothing"); this is no C++ at all\n#endif\n',
     "conditional compilation": "#ifdef __CUDA_ARCH__\n#define ON_DEVICE 1\n#else\n#define ON_DEVICE 0\n#endif\n#if defined(ON_DEVICE) && ON_DEVICE\n#endif\n",
     "macros": "#define FULL_MASK 0xffffffffu\n#define min3(a, b, c) ((a) < (b) ? min((a), (c)) : min((b), (c)))\n#undef NOT_THERE\n",
     "a macro of several lines": "#define ADD_TO(a, b) \\\n  do {               \\\n    (a) += (b);      \\\n  } while (0)\n",
     "a helper outside of the namespace": "template <typename A>\n__device__ __forceinline__ A square_root_of_square(A a) { return a * a == A{} ? A{} : a; }\n",
-}  # fmt: skip
+}
 
 # In namespace spmv, before the kernel; then, after the arrow, what is done with it in the kernel, on `sum`.
 TOPS = {
     "const at namespace scope": ("const int my_warp_size = 32;", "sum += my_warp_size - 32;"),
-    "static constants": ("static const unsigned my_mask = 0xffffffffu;\nstatic constexpr int kNothing = 0;", "sum += kNothing + (my_mask == 0);"),
-    "noexcept and decltype": ("template <typename A>\n__device__ inline auto twice(A a) noexcept -> decltype(a + a) { return a + a; }", "sum = twice(sum) / 2;"),
-    "__inline__ __device__": ("__inline__ __device__ int zero_of(int a) { return a - a; }", "sum += zero_of(row);"),
-    "static __device__ inline": ("static __device__ inline int nought() { return 0; }", "sum += nought();"),
-    "__host__ __device__": ("__host__ __device__ constexpr int pad(int n) { return (n + 31) / 32 * 32; }", "sum += pad(32) - 32;"),
-    "a helper named load": ("template <typename A>\n__device__ A load(const A* p) { return *p; }", "sum += 0 * load(&sum);"),
-    "a helper named add": ("template <typename A>\n__device__ A add(A a, A b) { return a + b; }", "sum = add(sum, sum) - sum;"),
-    "a helper named reduce": ("template <typename A>\n__device__ A reduce(A a) { return a; }", "sum = reduce(sum);"),
-    "a helper named combine": ("template <typename A>\n__device__ A combine(A a, A b) { return a + b; }", "sum = combine(sum, decltype(sum)(0));"),
-    "a helper named find": ("__device__ inline int find(const int* a, int n, int v) { for (int i = 0; i < n; ++i) if (a[i] == v) return i; return n; }", "{ const int some[2] = {row, lane}; sum += 0 * find(some, 2, lane); }"),
-    "a helper named next": ("__device__ inline int next(int i) { return i + 1; }", "sum += next(row) - row - 1;"),
-    "a helper named get": ("template <typename A>\n__device__ A get(A a) { return a; }", "sum = get(sum);"),
-    "a helper named count": ("__device__ inline int count(unsigned mask) { return __popc(mask); }", "sum += count(7u) - 3;"),
-    "helpers named sum, init, store, swap and size": ("template <typename A>\n__device__ void store(A* p, A v) { *p = v; }\ntemplate <typename A>\n__device__ void swap(A& a, A& b) { const A c = a; a = b; b = c; }\n__device__ inline int size(int n) { return n; }\n__device__ inline int init() { return 0; }", "{ auto other = sum; swap(sum, other); store(&sum, other); sum += size(0) + init(); }"),
-    "a function object": ("struct Plus { template <typename A> __device__ A operator()(A a, A b) const { return a + b; } };", "sum = Plus()(sum, 0 * sum);"),
-    "operators on a type": ("struct Pair { int first, second; };\n__device__ inline Pair operator+(Pair a, Pair b) { return {a.first + b.first, a.second + b.second}; }", "sum += (Pair{row, 0} + Pair{-row, 0}).first;"),
+    "static constants": (
+        "static const unsigned my_mask = 0xffffffffu;\nstatic constexpr int kNothing = 0;",
+        "sum += kNothing + (my_mask == 0);",
+    ),
+    "noexcept and decltype": (
+        "template <typename A>\n__device__ inline auto twice(A a) noexcept -> decltype(a + a) { return a + a; }",
+        "sum = twice(sum) / 2;",
+    ),
+    "__inline__ __device__": (
+        "__inline__ __device__ int zero_of(int a) { return a - a; }",
+        "sum += zero_of(row);",
+    ),
+    "static __device__ inline": (
+        "static __device__ inline int nought() { return 0; }",
+        "sum += nought();",
+    ),
+    "__host__ __device__": (
+        "__host__ __device__ constexpr int pad(int n) { return (n + 31) / 32 * 32; }",
+        "sum += pad(32) - 32;",
+    ),
+    "a helper named load": (
+        "template <typename A>\n__device__ A load(const A* p) { return *p; }",
+        "sum += 0 * load(&sum);",
+    ),
+    "a helper named add": (
+        "template <typename A>\n__device__ A add(A a, A b) { return a + b; }",
+        "sum = add(sum, sum) - sum;",
+    ),
+    "a helper named reduce": (
+        "template <typename A>\n__device__ A reduce(A a) { return a; }",
+        "sum = reduce(sum);",
+    ),
+    "a helper named combine": (
+        "template <typename A>\n__device__ A combine(A a, A b) { return a + b; }",
+        "sum = combine(sum, decltype(sum)(0));",
+    ),
+    "a helper named find": (
+        "__device__ inline int find(const int* a, int n, int v) { for (int i = 0; i < n; ++i) if (a[i] == v) return i; return n; }",
+        "{ const int some[2] = {row, lane}; sum += 0 * find(some, 2, lane); }",
+    ),
+    "a helper named next": (
+        "__device__ inline int next(int i) { return i + 1; }",
+        "sum += next(row) - row - 1;",
+    ),
+    "a helper named get": (
+        "template <typename A>\n__device__ A get(A a) { return a; }",
+        "sum = get(sum);",
+    ),
+    "a helper named count": (
+        "__device__ inline int count(unsigned mask) { return __popc(mask); }",
+        "sum += count(7u) - 3;",
+    ),
+    "helpers named sum, init, store, swap and size": (
+        "template <typename A>\n__device__ void store(A* p, A v) { *p = v; }\ntemplate <typename A>\n__device__ void swap(A& a, A& b) { const A c = a; a = b; b = c; }\n__device__ inline int size(int n) { return n; }\n__device__ inline int init() { return 0; }",
+        "{ auto other = sum; swap(sum, other); store(&sum, other); sum += size(0) + init(); }",
+    ),
+    "a function object": (
+        "struct Plus { template <typename A> __device__ A operator()(A a, A b) const { return a + b; } };",
+        "sum = Plus()(sum, 0 * sum);",
+    ),
+    "operators on a type": (
+        "struct Pair { int first, second; };\n__device__ inline Pair operator+(Pair a, Pair b) { return {a.first + b.first, a.second + b.second}; }",
+        "sum += (Pair{row, 0} + Pair{-row, 0}).first;",
+    ),
     "using std::max": ("using std::max;", "sum += max(0, 0) + std::min(0, 1);"),
-    "typedef and using": ("typedef unsigned int uint;\nusing Offset = int;", "{ uint u = 0; Offset o = 0; sum += u + o; }"),
-    "an enumeration and a union": ("enum Side { kLeft, kRight };\nunion Bits { float f; unsigned u; };", "{ Bits bits; bits.f = 0.0f; sum += bits.u + (kRight - 1); }"),
-    "a specialised template of its own": ("template <typename A>\nstruct Zero { static constexpr int value = 1; };\ntemplate <>\nstruct Zero<float> { static constexpr int value = 0; };\ntemplate <>\nstruct Zero<double> { static constexpr int value = 0; };", "sum += Zero<std::remove_cvref_t<decltype(sum)>>::value;"),
-    "a namespace of its own": ("namespace {\n__device__ inline int hidden_nought() { return 0; }\n}\nnamespace mine {\n__device__ inline int nought() { return 0; }\n}", "sum += hidden_nought() + mine::nought();"),
-    "namespace cg": ("namespace cg = cooperative_groups;", "{ auto block = cg::this_thread_block(); sum += 0 * block.thread_rank(); }"),
-    "thread_block_tile of this_thread_block()": ("using namespace cooperative_groups;", "{ thread_block_tile<32> t = tiled_partition<32>(this_thread_block()); sum += 0 * t.thread_rank(); }"),
+    "typedef and using": (
+        "typedef unsigned int uint;\nusing Offset = int;",
+        "{ uint u = 0; Offset o = 0; sum += u + o; }",
+    ),
+    "an enumeration and a union": (
+        "enum Side { kLeft, kRight };\nunion Bits { float f; unsigned u; };",
+        "{ Bits bits; bits.f = 0.0f; sum += bits.u + (kRight - 1); }",
+    ),
+    "a specialised template of its own": (
+        "template <typename A>\nstruct Zero { static constexpr int value = 1; };\ntemplate <>\nstruct Zero<float> { static constexpr int value = 0; };\ntemplate <>\nstruct Zero<double> { static constexpr int value = 0; };",
+        "sum += Zero<std::remove_cvref_t<decltype(sum)>>::value;",
+    ),
+    "a namespace of its own": (
+        "namespace {\n__device__ inline int hidden_nought() { return 0; }\n}\nnamespace mine {\n__device__ inline int nought() { return 0; }\n}",
+        "sum += hidden_nought() + mine::nought();",
+    ),
+    "namespace cg": (
+        "namespace cg = cooperative_groups;",
+        "{ auto block = cg::this_thread_block(); sum += 0 * block.thread_rank(); }",
+    ),
+    "thread_block_tile of this_thread_block()": (
+        "using namespace cooperative_groups;",
+        "{ thread_block_tile<32> t = tiled_partition<32>(this_thread_block()); sum += 0 * t.thread_rank(); }",
+    ),
     "static __constant__": ("static __constant__ int my_table[2] = {0, 1};", "sum += my_table[0];"),
-    "an array type and a concept": ("template <typename A>\nusing In = const A* __restrict__;\ntemplate <typename A>\nconcept Real = std::is_floating_point_v<A>;\ntemplate <Real A, int n>\nstruct Sums {\n  A part[n] = {};\n  __device__ A total() const {\n    A all = 0;\n    for (int i = 0; i < n; ++i) all += part[i];\n    return all;\n  }\n};", "{ In<int> offsets = row_offsets; Sums<decltype(sum + 0), 4> sums; sums.part[1] = 0 * offsets[row]; sum += sums.total(); }"),
-    "a large object by value, twice": ("template <typename A>\nstruct Work { int begin, end, step, extra; const A* v; const A* w; };\ntemplate <typename A>\nstruct Part { A sum; int count; };\ntemplate <typename A>\n__device__ Part<A> walk(Work<A> work, int half) {\n  Part<A> part{A(0), 0};\n  for (int k = work.begin + half; k < work.end; k += work.step) {\n    part.sum += 0 * work.v[k];\n    if (++part.count > 1000) part.count = 0;\n  }\n  return part;\n}", "{ const Work<decltype(sum + 0)> work{row_offsets[row + 1], row_offsets[row], 1, 0, values, values}; sum += walk(work, lane).sum + walk(work, lane).sum; }"),
-    "attributes": ("[[nodiscard]] __device__ inline int answered() { return 0; }\n__device__ __noinline__ inline int apart(int a) { return a; }", "[[maybe_unused]] const int unused = row; sum += answered() + apart(0);"),
-}  # fmt: skip
+    "an array type and a concept": (
+        "template <typename A>\nusing In = const A* __restrict__;\ntemplate <typename A>\nconcept Real = std::is_floating_point_v<A>;\ntemplate <Real A, int n>\nstruct Sums {\n  A part[n] = {};\n  __device__ A total() const {\n    A all = 0;\n    for (int i = 0; i < n; ++i) all += part[i];\n    return all;\n  }\n};",
+        "{ In<int> offsets = row_offsets; Sums<decltype(sum + 0), 4> sums; sums.part[1] = 0 * offsets[row]; sum += sums.total(); }",
+    ),
+    "a large object by value, twice": (
+        "template <typename A>\nstruct Work { int begin, end, step, extra; const A* v; const A* w; };\ntemplate <typename A>\nstruct Part { A sum; int count; };\ntemplate <typename A>\n__device__ Part<A> walk(Work<A> work, int half) {\n  Part<A> part{A(0), 0};\n  for (int k = work.begin + half; k < work.end; k += work.step) {\n    part.sum += 0 * work.v[k];\n    if (++part.count > 1000) part.count = 0;\n  }\n  return part;\n}",
+        "{ const Work<decltype(sum + 0)> work{row_offsets[row + 1], row_offsets[row], 1, 0, values, values}; sum += walk(work, lane).sum + walk(work, lane).sum; }",
+    ),
+    "attributes": (
+        "[[nodiscard]] __device__ inline int answered() { return 0; }\n__device__ __noinline__ inline int apart(int a) { return a; }",
+        "[[maybe_unused]] const int unused = row; sum += answered() + apart(0);",
+    ),
+}
 
 # In the kernel, on `sum`, `row` and `lane`.
 STATEMENTS = {
@@ -86,10 +161,10 @@ STATEMENTS = {
     "__builtin_expect": "if (__builtin_expect(row < 0, 0)) sum += 1;",
     "isnan, min and max of two types": "if (isnan(sum)) sum += ::min(1u, 2) + ::max(0, 1u);",
     "thread_group": "{ cooperative_groups::thread_group g = cooperative_groups::tiled_partition(cooperative_groups::this_thread_block(), 16); sum += 0 * g.thread_rank(); }",
-    "_Pragma and pragmas for other tools": "_Pragma(\"unroll\") for (int i = 0; i < 2; ++i) sum += 0;\n#pragma region mine\n#pragma endregion",
+    "_Pragma and pragmas for other tools": '_Pragma("unroll") for (int i = 0; i < 2; ++i) sum += 0;\n#pragma region mine\n#pragma endregion',
     "rounding in the name": "sum = __dadd_rn(static_cast<double>(sum), 0.0);",
     "__ldg": "sum += 0 * __ldg(row_offsets + row);",
-}  # fmt: skip
+}
 
 VECTOR, SHARED = "csr_vector.cuh", "csr_vector_shared.cuh"
 STEP = "03_csr_vector"
@@ -98,7 +173,11 @@ STEP = "03_csr_vector"
 # Bodies of exercises: {(step, file): [(name, what is included or defined before all else, what stands before the kernel, body)]}.
 BODIES = {
     ("02_csr_scalar", "csr_scalar.cuh"): [
-        ("columns in pairs where they are aligned", "", "", r"""
+        (
+            "columns in pairs where they are aligned",
+            "",
+            "",
+            r"""
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
   int k = row_offsets[row];
@@ -111,8 +190,13 @@ BODIES = {
   }
   if (k < end) sum += values[k] * x[column_indices[k]];
   y[row] = scale(alpha, sum, beta, &y[row]);
-"""),
-        ("a grid-stride loop and pointers that advance", "", "", r"""
+""",
+        ),
+        (
+            "a grid-stride loop and pointers that advance",
+            "",
+            "",
+            r"""
   const size_t stride = (size_t)blockDim.x * gridDim.x;
   for (size_t r = blockIdx.x * (size_t)blockDim.x + threadIdx.x; r < (size_t)rows; r += stride) {
     T acc = T(0);
@@ -121,21 +205,31 @@ BODIES = {
     while (cols != cols_end) acc += *v++ * x[*cols++];
     y[r] = scale(alpha, acc, beta, y + r);
   }
-"""),
+""",
+        ),
     ],
     ("03_csr_vector", "csr_vector.cuh"): [
-        ("cooperative_groups::reduce", r"""#include <cooperative_groups.h>
+        (
+            "cooperative_groups::reduce",
+            r"""#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
-""", "", r"""
+""",
+            "",
+            r"""
   auto tile = cg::tiled_partition<lanes_per_row>(cg::this_thread_block());
   T sum = 0;
   for (int k = row_offsets[row] + (int)tile.thread_rank(); k < row_offsets[row + 1]; k += (int)tile.size())
     sum += values[k] * x[column_indices[k]];
   sum = cg::reduce(tile, sum, cg::plus<T>());
   if (tile.thread_rank() == 0) y[row] = scale(alpha, sum, beta, &y[row]);
-"""),
-        ("two nonzeros of a lane at a time, where they are aligned", "", "", r"""
+""",
+        ),
+        (
+            "two nonzeros of a lane at a time, where they are aligned",
+            "",
+            "",
+            r"""
   using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
   const int begin = row_offsets[row], end = row_offsets[row + 1], aligned = (begin + 1) & ~1;
   T sum = 0;
@@ -149,8 +243,13 @@ namespace cg = cooperative_groups;
   if (k < end) sum += values[k] * x[column_indices[k]];
   for (int d = lanes_per_row / 2; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d, lanes_per_row);
   if (lane == 0) y[row] = scale(alpha, sum, beta, y + row);
-"""),
-        ("four nonzeros of a lane at a time: 32 bytes of values", "", "", r"""
+""",
+        ),
+        (
+            "four nonzeros of a lane at a time: 32 bytes of values",
+            "",
+            "",
+            r"""
   using Four = std::conditional_t<sizeof(T) == 8, double4, float4>;
   const int begin = row_offsets[row], end = row_offsets[row + 1], aligned = (begin + 3) & ~3;
   T sum = 0;
@@ -164,10 +263,15 @@ namespace cg = cooperative_groups;
   for (; k < end; ++k) sum += values[k] * x[column_indices[k]];
   for (int d = lanes_per_row / 2; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d, lanes_per_row);
   if (lane == 0) y[row] = scale(alpha, sum, beta, y + row);
-"""),
+""",
+        ),
     ],
     ("04_atomic_coo", "atomic_coo.cuh"): [
-        ("pairs of neighbours", "", "", r"""
+        (
+            "pairs of neighbours",
+            "",
+            "",
+            r"""
   using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
   for (unsigned i = 0, k = thread / 32 * 256 + 2 * (thread % 32); i < kItemsPerThread / 2; ++i, k += 64) {
     if (k + 1 < nnz) {
@@ -179,14 +283,23 @@ namespace cg = cooperative_groups;
       atomicAdd(y + row_indices[k], alpha * values[k] * x[column_indices[k]]);
     }
   }
-"""),
-        ("atomic_ref", "#include <cuda/atomic>\n", "", r"""
+""",
+        ),
+        (
+            "atomic_ref",
+            "#include <cuda/atomic>\n",
+            "",
+            r"""
   for (unsigned i = 0, k = thread / 32 * 256 + thread % 32; i < kItemsPerThread && k < nnz; ++i, k += 32) {
     cuda::atomic_ref<T, cuda::thread_scope_device> element(y[row_indices[k]]);
     element += alpha * (values[k] * x[column_indices[k]]);
   }
-"""),
-        ("an addition by atomicCAS, from the programming guide", "", r"""// CUDA Programming Guide, atomicCAS
+""",
+        ),
+        (
+            "an addition by atomicCAS, from the programming guide",
+            "",
+            r"""// CUDA Programming Guide, atomicCAS
 __device__ __forceinline__ void add_to(double* address, double val) {
   unsigned long long int* address_as_ull = (unsigned long long int*)address;
   unsigned long long int old = *address_as_ull, assumed;
@@ -195,16 +308,22 @@ __device__ __forceinline__ void add_to(double* address, double val) {
     old = atomicCAS(address_as_ull, assumed, __double_as_longlong(val + __longlong_as_double(assumed)));
   } while (assumed != old);
 }
-__device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(address, val); }""", r"""
+__device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(address, val); }""",
+            r"""
   for (unsigned i = 0, k = thread / 32 * 256 + thread % 32; i < 8; ++i, k += 32) {
     if (k < nnz) add_to(&y[row_indices[k]], alpha * (values[k] * x[column_indices[k]]));
   }
-"""),
+""",
+        ),
     ],
     ("04_atomic_coo", "atomic_coo_warp.cuh"): [
-        ("labeled_partition and reduce", r"""#include <cooperative_groups.h>
+        (
+            "labeled_partition and reduce",
+            r"""#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
-""", "", r"""
+""",
+            "",
+            r"""
   namespace cg = cooperative_groups;
   for (unsigned i = 0; i < kItemsPerThread && warp_begin + 32 * i < nnz; ++i) {
     const unsigned k = warp_begin + 32 * i + lane;
@@ -215,10 +334,15 @@ __device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(ad
     const T sum = cg::reduce(same, product, cg::plus<T>());
     if (row >= 0 && same.thread_rank() == 0) atomicAdd(&y[row], alpha * sum);
   }
-"""),
+""",
+        )
     ],
     ("07_lightspmv", "lightspmv.cuh"): [
-        ("a loop left by a vote", "", "", r"""
+        (
+            "a loop left by a vote",
+            "",
+            "",
+            r"""
   for (;;) {
     unsigned row;
     if (lane_of_team == 0) row = fetch_by_inc ? atomicInc(row_counter, 0xffffffffu) : atomicAdd(row_counter, (unsigned)(lanes_per_fetch / lanes_per_row));
@@ -232,8 +356,13 @@ __device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(ad
     if (lane == 0 && row < rows) y[row] = scale(alpha, sum, beta, &y[row]);
     __syncwarp(team);
   }
-"""),
-        ("tiles of a tile", "#include <cooperative_groups.h>\n", "", r"""
+""",
+        ),
+        (
+            "tiles of a tile",
+            "#include <cooperative_groups.h>\n",
+            "",
+            r"""
   namespace cg = cooperative_groups;
   auto tile = cg::tiled_partition<lanes_per_fetch>(cg::this_thread_block());
   auto vector = cg::tiled_partition<lanes_per_row>(tile);
@@ -252,34 +381,54 @@ __device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(ad
     }
     tile.sync();
   } while (true);
-"""),
+""",
+        ),
     ],
-}  # fmt: skip
+}
 
 
 # Each in a submission of its own, besides the right kernels: (before the kernel, in the kernel).
 ALONE = {
-    "honest_function_passed": ("__device__ inline int same(int a) { return a; }\ntemplate <typename F>\n__device__ int apply(F f, int a) { return f(a); }", "sum += apply(same, row) - row;"),
-}  # fmt: skip
+    "honest_function_passed": (
+        "__device__ inline int same(int a) { return a; }\ntemplate <typename F>\n__device__ int apply(F f, int a) { return f(a); }",
+        "sum += apply(same, row) - row;",
+    )
+}
 
 
 def with_code(text, tops, statements):
     """The right kernel of VECTOR with declarations before it, and statements before y is written."""
     text = text.replace("namespace spmv {\n", "namespace spmv {\n" + "\n".join(tops) + "\n", 1)
-    return text.replace("  if (lane == 0) y[row]", "  " + "\n  ".join(statements) + "\n  if (lane == 0) y[row]", 1)
+    return text.replace(
+        "  if (lane == 0) y[row]", "  " + "\n  ".join(statements) + "\n  if (lane == 0) y[row]", 1
+    )
 
 
 def submissions():
     """{name: {file of step 03: text}}: one with all that can stand together, and a helper of one file that the other uses."""
-    right = {name: without_marks((ROOT / STEP / name).read_text(encoding="utf-8")) for name in (VECTOR, SHARED)}
-    statements = [*(statement for _, statement in TOPS.values()), *STATEMENTS.values(), "sum = square_root_of_square(sum) + 0;"]
-    text = with_code(right[VECTOR].replace("#pragma once\n", ""), [top for top, _ in TOPS.values()], statements)
+    right = {
+        name: without_marks((ROOT / STEP / name).read_text(encoding="utf-8"))
+        for name in (VECTOR, SHARED)
+    }
+    statements = [
+        *(statement for _, statement in TOPS.values()),
+        *STATEMENTS.values(),
+        "sum = square_root_of_square(sum) + 0;",
+    ]
+    text = with_code(
+        right[VECTOR].replace("#pragma once\n", ""), [top for top, _ in TOPS.values()], statements
+    )
     helper = "template <typename A>\n__device__ A in_the_other_file(A a) {\n  return a;\n}\n}  // namespace spmv\n#endif\n"
     both = {
         VECTOR: "".join(HEADS.values()) + text.replace("}  // namespace spmv\n", helper),
-        SHARED: right[SHARED].replace("#pragma once\n", f'#pragma once\n#include "{VECTOR}"\n').replace("sum +=", "sum += in_the_other_file(0) +", 1),
+        SHARED: right[SHARED]
+        .replace("#pragma once\n", f'#pragma once\n#include "{VECTOR}"\n')
+        .replace("sum +=", "sum += in_the_other_file(0) +", 1),
     }
-    alone = {name: {**right, VECTOR: with_code(right[VECTOR], [top], [code])} for name, (top, code) in ALONE.items()}
+    alone = {
+        name: {**right, VECTOR: with_code(right[VECTOR], [top], [code])}
+        for name, (top, code) in ALONE.items()
+    }
     return {"honest": both, **alone}
 
 
@@ -290,7 +439,11 @@ def bodies(step):
         text = (ROOT / directory / file).read_text(encoding="utf-8")
         before, _, after = re.split(r" *// exercise: (?:begin|end)\n", text)
         for number, (_, head, top, body) in enumerate(versions if directory == step else ()):
-            mine = before.replace("namespace spmv {\n", f"{head}\nnamespace spmv {{\n{top}\n", 1) + body + after
+            mine = (
+                before.replace("namespace spmv {\n", f"{head}\nnamespace spmv {{\n{top}\n", 1)
+                + body
+                + after
+            )
             found[f"body_{Path(file).stem}_{number}"] = {file: mine}
     return found
 

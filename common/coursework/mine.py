@@ -30,12 +30,18 @@ def replaced_file(directory, mine, text):
             return path
     names = {path.name: KERNEL.findall(path.read_text(encoding="utf-8")) for path in headers}
     wanted = ", ".join(f"{kernels[0]} ({name})" for name, kernels in names.items() if kernels)
-    raise ExerciseError(f"{mine} defines no kernel of {directory.name}; give it the name and the parameters of one: {wanted}")
+    raise ExerciseError(
+        f"{mine} defines no kernel of {directory.name}; give it the name and the parameters of one: {wanted}"
+    )
 
 
 def included_by_sources(directory):
     """{source of the step, but for its tests: all that it includes from the steps}."""
-    return {path: included(path, set()) for path in sorted(directory.glob("*.cu")) if not path.name.startswith("test")}
+    return {
+        path: included(path, set())
+        for path in sorted(directory.glob("*.cu"))
+        if not path.name.startswith("test")
+    }
 
 
 def write_if_new(path, text):
@@ -51,7 +57,10 @@ def write_version(directory, old, text, namespace, register, output):
         if old not in files:
             continue
         for path in files:
-            body = NAMESPACE.sub(f"namespace spmv::{namespace} {{", text if path == old else path.read_text(encoding="utf-8"))
+            body = NAMESPACE.sub(
+                f"namespace spmv::{namespace} {{",
+                text if path == old else path.read_text(encoding="utf-8"),
+            )
             if path == source.resolve():
                 body = f'{register}#line 1 "{source.name}"\n{body}'
             write_if_new(output / path.relative_to(directory.parent), body)
@@ -78,7 +87,9 @@ def main():
     try:
         text = mine.read_text(encoding="utf-8")
         if not NAMESPACE.search(text):
-            raise ExerciseError(f"{mine} has no 'namespace spmv {{', in which its kernels have to be")
+            raise ExerciseError(
+                f"{mine} has no 'namespace spmv {{', in which its kernels have to be"
+            )
         old = replaced_file(directory, mine, text)
         text = f'#line 1 "{mine.resolve()}"\n{text}'  # messages name the file that was given
         register = f'#define MINE_KERNELS "{patterns(directory, str(old.relative_to(directory)))}"\n#include "coursework/mine.hpp"\n'

@@ -28,7 +28,14 @@ sys.path[:0] = [str(ROOT / "common/primer"), str(ROOT / "common/primer/tests")]
 from bodies import bodies  # noqa: E402
 
 OWN = ("topic", "text", "command", "answer", "is", "options", "body", "why", "times", "tolerance")
-FUNCTIONS = {"ceil": math.ceil, "gcd": math.gcd, "log2": math.log2, "min": min, "len": len, "range": range}
+FUNCTIONS = {
+    "ceil": math.ceil,
+    "gcd": math.gcd,
+    "log2": math.log2,
+    "min": min,
+    "len": len,
+    "range": range,
+}
 
 
 class QuestionError(Exception):
@@ -48,7 +55,11 @@ class Question:
     options: list = field(default_factory=list)  # (text, whether it is right)
 
     def answer(self):
-        return next(text for text, right in self.options if right) if self.options else shown(self.number)
+        return (
+            next(text for text, right in self.options if right)
+            if self.options
+            else shown(self.number)
+        )
 
 
 def shown(number):
@@ -70,7 +81,9 @@ def evaluate(formula, values):
 @functools.cache
 def run(command):
     """What a command prints; the same one is run once."""
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     return done.stdout + done.stderr
 
 
@@ -84,7 +97,11 @@ def read():
 def make(parser, common, name, seed):
     """A question, with its answer from what its command prints. Raises QuestionError."""
     section = {key: value for key, value in parser[name].items() if key not in common}
-    parameters = {key: [int(word) for word in value.split(",")] for key, value in section.items() if key not in OWN}
+    parameters = {
+        key: [int(word) for word in value.split(",")]
+        for key, value in section.items()
+        if key not in OWN
+    }
     values = chosen(name, parameters, seed)
     code = ""
     if "body" in section:
@@ -93,28 +110,52 @@ def make(parser, common, name, seed):
     values_and_common = {**common, **values, "code": ""}
 
     def filled(key):
-        return re.sub(r"\{(\w+)\}", lambda match: str(values_and_common.get(match[1], match[0])), section.get(key, "")).strip()
+        return re.sub(
+            r"\{(\w+)\}",
+            lambda match: str(values_and_common.get(match[1], match[0])),
+            section.get(key, ""),
+        ).strip()
 
-    question = Question(name, section["topic"], filled("text").replace("\\n", ""), code, filled("command"), filled("why"))
+    question = Question(
+        name,
+        section["topic"],
+        filled("text").replace("\\n", ""),
+        code,
+        filled("command"),
+        filled("why"),
+    )
     output = run(question.command)
     problem = f"{name}, seed {seed}: {question.command}\n{output[-1500:]}\n"
     if "options" in section:
         pairs = [line.rsplit(" :: ", 1) for line in section["options"].strip().splitlines()]
-        question.options = [(text.strip(), re.search(pattern.strip(), output) is not None) for text, pattern in pairs]
-        question.options.sort(key=lambda option: hashlib.sha256(f"{seed} {option[0]}".encode()).digest())
+        question.options = [
+            (text.strip(), re.search(pattern.strip(), output) is not None)
+            for text, pattern in pairs
+        ]
+        question.options.sort(
+            key=lambda option: hashlib.sha256(f"{seed} {option[0]}".encode()).digest()
+        )
         if sum(right for _, right in question.options) != 1:
-            raise QuestionError(f"{problem}{[text for text, right in question.options if right]} are right")
+            raise QuestionError(
+                f"{problem}{[text for text, right in question.options if right]} are right"
+            )
         return question
     found = re.search(filled("answer"), output)
     if not found:
         raise QuestionError(f"{problem}no {filled('answer')}")
     numbers = [float(group) for group in found.groups()]
     question.tolerance = float(section.get("tolerance", 0))
-    question.number = numbers[0] / (numbers[1] if len(numbers) == 2 else 1) * evaluate(section.get("times", "1"), values)
+    question.number = (
+        numbers[0]
+        / (numbers[1] if len(numbers) == 2 else 1)
+        * evaluate(section.get("times", "1"), values)
+    )
     if "is" in section:
         expected = evaluate(section["is"], values)
         if abs(question.number - expected) > max(1e-9, question.tolerance / 100 * abs(expected)):
-            raise QuestionError(f"{problem}it prints {question.number}, the formula says {expected}")
+            raise QuestionError(
+                f"{problem}it prints {question.number}, the formula says {expected}"
+            )
     return question
 
 
@@ -141,10 +182,14 @@ def gift(questions):
         parts.append(f"$CATEGORY: SpMV on GPUs/{topic}\n")
         for q in group:
             if q.options:
-                answers = "\n".join(f"  {'=' if right else '~'}{plain(escape(text))}" for text, right in q.options)
+                answers = "\n".join(
+                    f"  {'=' if right else '~'}{plain(escape(text))}" for text, right in q.options
+                )
             else:
                 answers = f"  #{shown(q.number)}:{spread(q):.6g}"
-            parts.append(f"::{q.name}::[html]{plain(html(q))} {{\n{answers}\n  ####{plain(escape(q.why))}\n}}\n")
+            parts.append(
+                f"::{q.name}::[html]{plain(html(q))} {{\n{answers}\n  ####{plain(escape(q.why))}\n}}\n"
+            )
     return "\n".join(parts)
 
 
@@ -166,24 +211,42 @@ def qti(questions):
     items = []
     for q in questions:
         if q.options:
-            labels = "".join(f'<response_label ident="{i}"><material><mattext texttype="text/html">{escape(escape(text))}</mattext></material></response_label>'
-                             for i, (text, _) in enumerate(q.options))  # fmt: skip
+            labels = "".join(
+                f'<response_label ident="{i}"><material><mattext texttype="text/html">{escape(escape(text))}</mattext></material></response_label>'
+                for i, (text, _) in enumerate(q.options)
+            )
             response = f'<response_lid ident="response1" rcardinality="Single"><render_choice shuffle="Yes">{labels}</render_choice></response_lid>'
             right = next(i for i, (_, right) in enumerate(q.options) if right)
-            kind, condition = "multiple_choice_question", f'<varequal respident="response1">{right}</varequal>'
+            kind, condition = (
+                "multiple_choice_question",
+                f'<varequal respident="response1">{right}</varequal>',
+            )
         else:
             response = '<response_str ident="response1" rcardinality="Single"><render_fib fibtype="Decimal"><response_label ident="answer1"/></render_fib></response_str>'
             kind, least, most = "numerical_question", q.number - spread(q), q.number + spread(q)
-            condition = (f'<or><varequal respident="response1">{q.number:.9g}</varequal><and><vargte respident="response1">{least:.9g}</vargte>'
-                         f'<varlte respident="response1">{most:.9g}</varlte></and></or>')  # fmt: skip
-        items.append(QTI_ITEM.format(name=q.name, kind=kind, text=escape(html(q)), response=response, condition=condition, why=escape(escape(q.why))))
+            condition = (
+                f'<or><varequal respident="response1">{q.number:.9g}</varequal><and><vargte respident="response1">{least:.9g}</vargte>'
+                f'<varlte respident="response1">{most:.9g}</varlte></and></or>'
+            )
+        items.append(
+            QTI_ITEM.format(
+                name=q.name,
+                kind=kind,
+                text=escape(html(q)),
+                response=response,
+                condition=condition,
+                why=escape(escape(q.why)),
+            )
+        )
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return {
-        "imsmanifest.xml": head + '<manifest identifier="spmv" xmlns="http://www.imsglobal.org/xsd/imscp_v1p1"><organizations/><resources>'
+        "imsmanifest.xml": head
+        + '<manifest identifier="spmv" xmlns="http://www.imsglobal.org/xsd/imscp_v1p1"><organizations/><resources>'
         '<resource identifier="questions" type="imsqti_xmlv1p2"><file href="questions.xml"/></resource></resources></manifest>\n',
-        "questions.xml": head + '<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2"><assessment ident="spmv" title="SpMV on GPUs">'
+        "questions.xml": head
+        + '<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2"><assessment ident="spmv" title="SpMV on GPUs">'
         f'<section ident="root_section">\n{"".join(items)}</section></assessment></questestinterop>\n',
-    }  # fmt: skip
+    }
 
 
 def key(questions, seed):
@@ -191,7 +254,16 @@ def key(questions, seed):
     lines = [f"# Answers, seed {seed}", ""]
     for q in questions:
         code = f"\n```cpp\n{q.code}\n```\n" if q.code else ""
-        lines += [f"## {q.name}", "", q.text, code, f"**{q.answer()}**{f' (within {q.tolerance:g}%)' if q.tolerance else ''} {q.why}", "", f"    {q.command}", ""]
+        lines += [
+            f"## {q.name}",
+            "",
+            q.text,
+            code,
+            f"**{q.answer()}**{f' (within {q.tolerance:g}%)' if q.tolerance else ''} {q.why}",
+            "",
+            f"    {q.command}",
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -210,7 +282,9 @@ def main():
     parser.add_argument("--output", type=Path, default=ROOT / "build/questions")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--only", default="", help="only questions whose names contain this text")
-    parser.add_argument("--quick", action="store_true", help="without those that show code, which is compiled")
+    parser.add_argument(
+        "--quick", action="store_true", help="without those that show code, which is compiled"
+    )
     arguments = parser.parse_args()
     sections, common = read()
     questions, failed = [], 0
@@ -220,12 +294,19 @@ def main():
         try:
             questions.append(make(sections, common, name, arguments.seed))
         except (QuestionError, subprocess.TimeoutExpired, KeyError, ValueError) as error:
-            print(f"FAILED {error!r}" if isinstance(error, (KeyError, ValueError)) else f"FAILED {error}", file=sys.stderr)
+            print(
+                f"FAILED {error!r}"
+                if isinstance(error, (KeyError, ValueError))
+                else f"FAILED {error}",
+                file=sys.stderr,
+            )
             failed += 1
     print(f"{len(questions)} passed, {failed} failed")
     if not failed and not arguments.check:
         write(questions, arguments.seed, arguments.output)
-        print(f"{arguments.output}: questions.gift for Moodle, questions_qti.zip for Canvas, answers.md for you")
+        print(
+            f"{arguments.output}: questions.gift for Moodle, questions_qti.zip for Canvas, answers.md for you"
+        )
     return 1 if failed else 0
 
 

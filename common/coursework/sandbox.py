@@ -65,16 +65,26 @@ class Sandbox:
     def command(self, command, mounts=(), limits=Limits()):
         """The words that run `command` in here. mounts: (path outside, path inside, whether it may be
         written to) of directories."""
-        words = ["prlimit", f"--cpu={limits.seconds}:{limits.seconds + 5}", f"--as={limits.bytes}",
-                 f"--fsize={limits.output}", "--core=0", "--"]  # fmt: skip
+        words = [
+            "prlimit",
+            f"--cpu={limits.seconds}:{limits.seconds + 5}",
+            f"--as={limits.bytes}",
+            f"--fsize={limits.output}",
+            "--core=0",
+            "--",
+        ]
         if self.trusted:
             return [*words, *map(str, command)]
         if self.as_nobody():
             words += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
         words += ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-        for name, value in (("PATH", "/usr/bin:/bin"), ("HOME", "/tmp"), ("LC_ALL", "C.UTF-8"),
-                            ("OMP_NUM_THREADS", "1"),
-                            ("PYTHONDONTWRITEBYTECODE", "1")):  # fmt: skip
+        for name, value in (
+            ("PATH", "/usr/bin:/bin"),
+            ("HOME", "/tmp"),
+            ("LC_ALL", "C.UTF-8"),
+            ("OMP_NUM_THREADS", "1"),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+        ):
             words += ["--setenv", name, value]
         words += ["--ro-bind", "/usr", "/usr"]
         for name in ("bin", "lib", "lib32", "lib64", "sbin"):
@@ -94,8 +104,14 @@ class Sandbox:
         """Runs `command`; returns (status, stdout, stderr), each text cut. Status is None where the
         time was up, and - N where signal N ended it."""
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            process = subprocess.Popen(self.command(command, mounts, limits), stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=errors, start_new_session=True, cwd="/")  # fmt: skip
+            process = subprocess.Popen(
+                self.command(command, mounts, limits),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+                cwd="/",
+            )
             try:
                 status = process.wait(limits.wall_seconds())
             except subprocess.TimeoutExpired:
@@ -106,6 +122,9 @@ class Sandbox:
                 except ProcessLookupError:
                     pass
                 process.wait()
-            texts = [(file.seek(0), file.read(MOST_OUTPUT).decode("utf-8", "replace"))[1] for file in (output, errors)]
+            texts = [
+                (file.seek(0), file.read(MOST_OUTPUT).decode("utf-8", "replace"))[1]
+                for file in (output, errors)
+            ]
         # bwrap and shells say 128 + N where signal N ended the command.
         return 128 - status if status and status > 128 else status, *texts

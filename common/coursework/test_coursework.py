@@ -1,7 +1,7 @@
 """Tests of handouts, of checking and of grading.
 
-    make test-coursework COURSEWORK=quick     what CI runs
-    make test-coursework                      every step as handed out and solved, every mistake
+make test-coursework COURSEWORK=quick     what CI runs
+make test-coursework                      every step as handed out and solved, every mistake
 """
 
 import contextlib
@@ -45,7 +45,9 @@ os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server
 
 KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
-HAS_COPYDETECT = not subprocess.run([ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt"], capture_output=True).returncode
+HAS_COPYDETECT = not subprocess.run(
+    [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt"], capture_output=True
+).returncode
 
 try:
     SANDBOX = Sandbox()
@@ -69,7 +71,12 @@ class Scratch(unittest.TestCase):
 
 def script(name, *words, **options):
     """Runs a program of this directory."""
-    return subprocess.run([sys.executable, ROOT / "common/coursework" / name, *words], capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, ROOT / "common/coursework" / name, *words],
+        capture_output=True,
+        text=True,
+        **options,
+    )
 
 
 # --- Exercises and handouts -----------------------------------------------------------------------
@@ -83,7 +90,11 @@ class Exercises(unittest.TestCase):
         for directory in STEPS:
             step = read_step(directory)
             sources = "".join(p.read_text() for p in directory.glob("stage.cu"))
-            marked = {str(p.relative_to(directory)) for p in directory.rglob("*.cuh") if exercises.taken_out(p.read_text())}
+            marked = {
+                str(p.relative_to(directory))
+                for p in directory.rglob("*.cuh")
+                if exercises.taken_out(p.read_text())
+            }
             self.assertEqual(marked, set(step.files()))
             for exercise in step.exercises:
                 with self.subTest(step=step.directory, exercise=exercise.name):
@@ -91,7 +102,9 @@ class Exercises(unittest.TestCase):
                     self.assertTrue(exercise.targets)
                     hints = iter(exercise.hints)
                     for name in exercise.files:
-                        text = exercises.with_holes((directory / name).read_text(), exercise.name, hints)
+                        text = exercises.with_holes(
+                            (directory / name).read_text(), exercise.name, hints
+                        )
                         self.assertIn(f"{TODO} {exercise.name})", text)
                     self.assertIsNone(next(hints, None), "a hint without a hole")
                     for target in exercise.targets:
@@ -107,7 +120,10 @@ class Exercises(unittest.TestCase):
             exercises.with_holes(text, "e", iter(["what\n1. hint\n2. another\n   line"])),
             "a\n  // TODO (exercise e): write this. (make hint)\n  // what\nc\n",
         )
-        self.assertEqual(exercises.hints_of("what\n1. hint\n2. another\n   line"), ("what", ["hint", "another line"]))
+        self.assertEqual(
+            exercises.hints_of("what\n1. hint\n2. another\n   line"),
+            ("what", ["hint", "another line"]),
+        )
         for bad in ("// exercise: begin\n", "// exercise: end\n", "// exercise: begin\n" * 2):
             with self.assertRaises(exercises.ExerciseError):
                 exercises.split(bad)
@@ -119,37 +135,76 @@ class Exercises(unittest.TestCase):
         with self.assertRaisesRegex(exercises.ExerciseError, "has no exercise.ini"):
             read_step(path.parent)
         exercise = "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\nkernels = k\nlevel = l\ntask = t\n"
-        for text in ("no section", exercise, f"{exercise}correct = 120\nsafe = -20\n",
-                     "[step]\ntitle = t\n[e: t]\nkernel = k\nmatrix = m\ncounter = no such\nat_most = 1\n"):  # fmt: skip
+        for text in (
+            "no section",
+            exercise,
+            f"{exercise}correct = 120\nsafe = -20\n",
+            "[step]\ntitle = t\n[e: t]\nkernel = k\nmatrix = m\ncounter = no such\nat_most = 1\n",
+        ):
             path.write_text(text)
             with self.assertRaisesRegex(exercises.ExerciseError, "exercise.ini|e: t"):
                 read_step(path.parent)
 
     def test_counters(self):
-        fields = ("line", "space", "requests", "lanes", "sectors", "ideal_sectors", "addresses", "bank_passes")
-        rows = ((7, "global", 2, 32, 9, 8, 16, 0), (8, "global", 2, 32, 11, 2, 16, 0), (9, "shared", 2, 64, 0, 0, 64, 6))
-        record = {"nnz": 128, "lines": [{"file": "a/k.cuh", "array": "values", "access": "load", **dict(zip(fields, row))} for row in rows]}
+        fields = (
+            "line",
+            "space",
+            "requests",
+            "lanes",
+            "sectors",
+            "ideal_sectors",
+            "addresses",
+            "bank_passes",
+        )
+        rows = (
+            (7, "global", 2, 32, 9, 8, 16, 0),
+            (8, "global", 2, 32, 11, 2, 16, 0),
+            (9, "shared", 2, 64, 0, 0, 64, 6),
+        )
+        record = {
+            "nnz": 128,
+            "lines": [
+                {"file": "a/k.cuh", "array": "values", "access": "load", **dict(zip(fields, row))}
+                for row in rows
+            ],
+        }
 
         def target(name, array="values"):
             return Target("t", "k", "m", name, array, "load", 1.0, None, 5, "because")
 
-        for name, value in (("sectors per request", 5), ("lanes per request", 16), ("lanes on one address", 2), ("bytes per nonzero", 5),
-                            ("lanes per nonzero", 0.5), ("bank passes per request", 3)):  # fmt: skip
+        for name, value in (
+            ("sectors per request", 5),
+            ("lanes per request", 16),
+            ("lanes on one address", 2),
+            ("bytes per nonzero", 5),
+            ("lanes per nonzero", 0.5),
+            ("bank passes per request", 3),
+        ):
             self.assertEqual(exercises.counter(target(name), record), value)
         self.assertIsNone(exercises.counter(target("sectors per request", "y"), record))
         found = target("sectors per request")
         self.assertEqual(exercises.worst_line(found, record), "k.cuh:8")
-        for value, said in ((5, "k.cuh:8"), (None, "makes no loads of values"), (check.NOT_COUNTED, "wrong on m")):
+        for value, said in (
+            (5, "k.cuh:8"),
+            (None, "makes no loads of values"),
+            (check.NOT_COUNTED, "wrong on m"),
+        ):
             self.assertFalse(found.met(value))
             self.assertIn(said, check.verdict_on_target(check.Measured(found, value, "k.cuh:8")))
-        both_sides = Target("t", "k", "m", "lanes per request", "y", "atomic", 3.0, None, 5, "because", 100)
+        both_sides = Target(
+            "t", "k", "m", "lanes per request", "y", "atomic", 3.0, None, 5, "because", 100
+        )
         self.assertTrue(check.Measured(both_sides, 1, None, 100).met())
-        self.assertIn("Few threads", check.verdict_on_target(check.Measured(both_sides, 1, None, 101)))
+        self.assertIn(
+            "Few threads", check.verdict_on_target(check.Measured(both_sides, 1, None, 101))
+        )
 
     def test_matrices_of_targets_are_drawn_from_the_seed(self):
         self.assertEqual(exercises.drawn("fem:1000,block=3", 1), "fem:1000,block=3")
         self.assertRegex(exercises.drawn("fem:1000,block=3", 7), r"^fem:1(?!000)\d\d\d,block=3")
-        self.assertNotEqual(exercises.drawn("stencil2d:60x60", 500), exercises.drawn("stencil2d:60x60", 900))
+        self.assertNotEqual(
+            exercises.drawn("stencil2d:60x60", 500), exercises.drawn("stencil2d:60x60", 900)
+        )
 
 
 class OwnKernel(Scratch):
@@ -157,19 +212,35 @@ class OwnKernel(Scratch):
 
     def test_it_takes_the_place_of_the_step_s_file(self):
         step, place, file = ROOT / GRADED, self.directory, self.directory / "mine.cuh"
-        self.assertRegex(script("check.py", step, "--kernel", file).stderr, "^error: .*No such file")
-        file.write_text("namespace spmv { __global__ void csr_scalar_kernel() {} }", encoding="utf-8")
-        for done in (script("mine.py", step, file, place, place / "out"), script("check.py", step, "--kernel", file)):
-            self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)")
+        self.assertRegex(
+            script("check.py", step, "--kernel", file).stderr, "^error: .*No such file"
+        )
+        file.write_text(
+            "namespace spmv { __global__ void csr_scalar_kernel() {} }", encoding="utf-8"
+        )
+        for done in (
+            script("mine.py", step, file, place, place / "out"),
+            script("check.py", step, "--kernel", file),
+        ):
+            self.assertRegex(
+                done.stderr,
+                r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)",
+            )
         file.write_text(attacks.right(), encoding="utf-8")
         done = script("mine.py", step, file, place, place / "out")
-        self.assertEqual((done.returncode, done.stderr, Path(done.stdout.strip()).name), (0, "", "stage.cu"))
+        self.assertEqual(
+            (done.returncode, done.stderr, Path(done.stdout.strip()).name), (0, "", "stage.cu")
+        )
         text = (place / "out" / GRADED / "csr_vector.cuh").read_text(encoding="utf-8")
-        self.assertTrue(text.startswith(f'#line 1 "{file.resolve()}"\n'))  # by which the compiler's messages name it
+        self.assertTrue(
+            text.startswith(f'#line 1 "{file.resolve()}"\n')
+        )  # by which the compiler's messages name it
 
     def test_a_file_that_the_step_does_not_use(self):
         step = shutil.copytree(ROOT / GRADED, self.directory / GRADED)
-        (step / "mine.cuh").write_text("namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8")
+        (step / "mine.cuh").write_text(
+            "namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8"
+        )
         done = script("mine.py", step, "mine.cuh", step, self.directory / "out")
         self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; ")
 
@@ -186,8 +257,12 @@ class Checks(Scratch):
         path = self.directory / "stage.cu.o"
         subprocess.run(["g++", "-xc++", "-c", "-o", path, "-"], input=code, text=True, check=True)
         kit = self.directory / "kit.o"
-        subprocess.run(["g++", "-xc++", "-c", "-o", kit, "-"], check=True, text=True,
-                       input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);')  # fmt: skip
+        subprocess.run(
+            ["g++", "-xc++", "-c", "-o", kit, "-"],
+            check=True,
+            text=True,
+            input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);',
+        )
         found = flags.flags_of_objects([path], kit, {"a.cuh": f"{code} volatile"})
         self.assertEqual([word for word, _ in found], ["exit", "atexit", "h"])
         self.assertEqual(list(flags.flags_of_objects([path], kit, {"a.cuh": "volatile"})), [])
@@ -196,19 +271,44 @@ class Checks(Scratch):
         launch = " (launch.hpp:9: launching a kernel: an illegal memory access was encountered (cudaErrorIllegalAddress))"
         where = "k.cuh:36, block (0, 0, 0), thread (1, 0, 0): "
         for bytes_, elements in (
-            ("reads 8 bytes at an address that is 1074528 bytes into 'values', which has 1074528", "reads 'values'[134316] of 134316"),
-            ("race: writes 8 bytes, 16 bytes into shared 'sums', which thread", "race: writes shared 'sums'[2], which thread"),
-            ("reads 4 bytes, 6 bytes into 'x', that was", "reads 4 bytes, 6 bytes into 'x', that was"),
-        ):  # fmt: skip
-            self.assertEqual(check.tidy(f"kernel k<2, double> at {where}{bytes_}{launch}"), f"k at {where}{elements}")
+            (
+                "reads 8 bytes at an address that is 1074528 bytes into 'values', which has 1074528",
+                "reads 'values'[134316] of 134316",
+            ),
+            (
+                "race: writes 8 bytes, 16 bytes into shared 'sums', which thread",
+                "race: writes shared 'sums'[2], which thread",
+            ),
+            (
+                "reads 4 bytes, 6 bytes into 'x', that was",
+                "reads 4 bytes, 6 bytes into 'x', that was",
+            ),
+        ):
+            self.assertEqual(
+                check.tidy(f"kernel k<2, double> at {where}{bytes_}{launch}"),
+                f"k at {where}{elements}",
+            )
         stuck = ", block (0,0,0): deadlock: thread (1,0,0) waits at __syncthreads at k.cuh:3"
         self.assertEqual(check.tidy(f"kernel k<A<2> >{stuck}{launch}"), f"k{stuck}")
 
     def test_what_was_found_stands_when_the_time_is_up(self):
         """The page of a kernel with a race that exceeds its time limit names both."""
-        race = {"kind": "error", "right": True, "what": "kernel k at k.cuh:3, block (0, 0, 0), thread (1, 0, 0): race: reads 'y'"}
-        result = check.Result(read_step(ROOT / GRADED).exercises[0], tried=4, right=3, found=[race], ended="it did not end in time")
-        self.assertRegex(check.explain(result), r"UNSAFE +k at k.cuh:3.*race: reads 'y'\n +it did not end in time")
+        race = {
+            "kind": "error",
+            "right": True,
+            "what": "kernel k at k.cuh:3, block (0, 0, 0), thread (1, 0, 0): race: reads 'y'",
+        }
+        result = check.Result(
+            read_step(ROOT / GRADED).exercises[0],
+            tried=4,
+            right=3,
+            found=[race],
+            ended="it did not end in time",
+        )
+        self.assertRegex(
+            check.explain(result),
+            r"UNSAFE +k at k.cuh:3.*race: reads 'y'\n +it did not end in time",
+        )
         result.found = []
         self.assertRegex(check.explain(result), r"UNSAFE +it did not end in time")
 
@@ -220,31 +320,85 @@ class Checks(Scratch):
         (ROOT / "build/some_check.lock").unlink()
 
     def test_only_answers_of_the_build_are_taken(self):
-        self.assertEqual(check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True))
-        for bad in ("", "no JSON", "[]", "{}", '{"flags": 1, "broken": {}, "built": true}', '{"failure": "why"}'):
+        self.assertEqual(
+            check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True)
+        )
+        for bad in (
+            "",
+            "no JSON",
+            "[]",
+            "{}",
+            '{"flags": 1, "broken": {}, "built": true}',
+            '{"failure": "why"}',
+        ):
             with self.assertRaises(check.NotJudged):
                 check.read_build(bad)
 
 
 # A line of a file, and a word of its flag; or none.
 FLAGS = {
-    'asm("");': "asm", "as\\\nm();": "two lines", "#define X as##m\nint X;": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
-    "__attribute__((aligned(8), section(\"x\"))) int a;": "section", "#pragma  \tGCC optimize(3)": "pragma", "%:define X": "disguise",
-    "namespace std {}": "namespace std", "template <> struct std::hash<int> {};": "specialisation", "#define device x": "in use",
-    "int lanes_for(int a) { return a; }": "lanes_for", "simt::settings();": "simt", "cudaMemset(y, 0, 1);": "cudaMemset",
-    "#define J(a, b) a%:%:b\nint J(as, m);": "%:%:", "#define J(a) lanes_##a\nint J(for);": "##", "#ifdef X\n#define J(a) a##1\n#endif": "##",
-    "// \u202e": "direction", "struct A { int a : 3; };": "bit-field", "device::launch(f);": "device::launch",
-    '#include "../x.cuh"': "include", "#line 3": "line", "#\\\npragma GCC optimize(3)": "pragma", "void* operator new(size_t n);": "operator new",
-    "#define A_B asm": "asm", "\\u0061sm();": "u0061", "__attribute__((constructor)) void f() {}": "constructor", "__attribute__((aligned((8)), weak)) int a;": "weak", '_Pragma("GCC push_options")': "_Pragma",
-    '# 1 "stage.cu"': "line", "template int device::divide_up<int>(int, int);": "device::divide_up", "void operator,(int, A);": "operator,",
-    "<:<:gnu::no_sanitize_thread:>:> int f();": "gnu", "L_ L_ gnu::weak R_ R_ int f();": "gnu", "__atomic_store_n((int*)y, 1, 0);": "__atomic_store_n",
-    "#define const": "const", "namespace simt { inline int g; }": "namespace simt",
-    "asm/**/volatile(\"\");": "asm", "int c = u'\"'; asm(\"\"); c = '\"';": "asm", "#if 0\n/**/ #endif\nasm;\n#if 1\n#endif": "asm",
-    "// asm": "", '"asm"': "", "'a'": "", "R\"x(asm)x\"": "", "#if 0\nasm\n#endif": "", "[[maybe_unused]] int a;": "", "#pragma unroll": "",
-    "template <> struct Mine<int> {};": "", "int load(int a) { return a; }": "", "__attribute__((aligned(8))) int a;": "",
-    "a ? b : 3;": "", "a ? b[c + 1] : 0;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
-    "#define MINE(a) my_##a\nint MINE(sum);": "", '_Pragma("unroll 4")': "", "#pragma region a": "", "#pragma diag_suppress 177": "", "#pragma GCC diagnostic pop": "",
-}  # fmt: skip
+    'asm("");': "asm",
+    "as\\\nm();": "two lines",
+    "#define X as##m\nint X;": "##",
+    "[[gnu::weak]] int f();": "weak",
+    "__builtin_trap();": "__builtin_trap",
+    '__attribute__((aligned(8), section("x"))) int a;': "section",
+    "#pragma  \tGCC optimize(3)": "pragma",
+    "%:define X": "disguise",
+    "namespace std {}": "namespace std",
+    "template <> struct std::hash<int> {};": "specialisation",
+    "#define device x": "in use",
+    "int lanes_for(int a) { return a; }": "lanes_for",
+    "simt::settings();": "simt",
+    "cudaMemset(y, 0, 1);": "cudaMemset",
+    "#define J(a, b) a%:%:b\nint J(as, m);": "%:%:",
+    "#define J(a) lanes_##a\nint J(for);": "##",
+    "#ifdef X\n#define J(a) a##1\n#endif": "##",
+    "// \u202e": "direction",
+    "struct A { int a : 3; };": "bit-field",
+    "device::launch(f);": "device::launch",
+    '#include "../x.cuh"': "include",
+    "#line 3": "line",
+    "#\\\npragma GCC optimize(3)": "pragma",
+    "void* operator new(size_t n);": "operator new",
+    "#define A_B asm": "asm",
+    "\\u0061sm();": "u0061",
+    "__attribute__((constructor)) void f() {}": "constructor",
+    "__attribute__((aligned((8)), weak)) int a;": "weak",
+    '_Pragma("GCC push_options")': "_Pragma",
+    '# 1 "stage.cu"': "line",
+    "template int device::divide_up<int>(int, int);": "device::divide_up",
+    "void operator,(int, A);": "operator,",
+    "<:<:gnu::no_sanitize_thread:>:> int f();": "gnu",
+    "L_ L_ gnu::weak R_ R_ int f();": "gnu",
+    "__atomic_store_n((int*)y, 1, 0);": "__atomic_store_n",
+    "#define const": "const",
+    "namespace simt { inline int g; }": "namespace simt",
+    'asm/**/volatile("");': "asm",
+    "int c = u'\"'; asm(\"\"); c = '\"';": "asm",
+    "#if 0\n/**/ #endif\nasm;\n#if 1\n#endif": "asm",
+    "// asm": "",
+    '"asm"': "",
+    "'a'": "",
+    'R"x(asm)x"': "",
+    "#if 0\nasm\n#endif": "",
+    "[[maybe_unused]] int a;": "",
+    "#pragma unroll": "",
+    "template <> struct Mine<int> {};": "",
+    "int load(int a) { return a; }": "",
+    "__attribute__((aligned(8))) int a;": "",
+    "a ? b : 3;": "",
+    "a ? b[c + 1] : 0;": "",
+    "switch (a) { case b: 3; }": "",
+    "__shfl_sync(1u, a, 0);": "",
+    "#include <unistd.h>": "",
+    "1'000'000": "",
+    "#define MINE(a) my_##a\nint MINE(sum);": "",
+    '_Pragma("unroll 4")': "",
+    "#pragma region a": "",
+    "#pragma diag_suppress 177": "",
+    "#pragma GCC diagnostic pop": "",
+}
 
 
 class Flags(Scratch):
@@ -254,16 +408,22 @@ class Flags(Scratch):
         for line, word in FLAGS.items():
             with self.subTest(line):
                 found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
-                self.assertEqual({flag.line for flag in found}, {7 if "#if 1" in line else 6 if "#ifdef" in line else 5} if word else set())
+                self.assertEqual(
+                    {flag.line for flag in found},
+                    {7 if "#if 1" in line else 6 if "#ifdef" in line else 5} if word else set(),
+                )
                 if word:
                     self.assertIn(word, "".join(flag.describe("a.cuh") for flag in found))
 
     def test_functions_that_take_objects_by_value(self):
         for name, takes in (
-            ("double spmv::f<double>(spmv::One<double>, int)", True), ("spmv::Own spmv::f<int>(int)", True),
-            ("spmv::f(double const*, unsigned long)", False), ("spmv::g(std::pair<int, int>&)", False),
-            ("int spmv::apply<int (*)(int)>(int (*)(int), int)", False), ("simt::f(simt::Lane)", False),
-        ):  # fmt: skip
+            ("double spmv::f<double>(spmv::One<double>, int)", True),
+            ("spmv::Own spmv::f<int>(int)", True),
+            ("spmv::f(double const*, unsigned long)", False),
+            ("spmv::g(std::pair<int, int>&)", False),
+            ("int spmv::apply<int (*)(int)>(int (*)(int), int)", False),
+            ("simt::f(simt::Lane)", False),
+        ):
             self.assertEqual(flags.takes_objects(name), takes, name)
 
 
@@ -279,7 +439,15 @@ class Handouts(Scratch):
                 with tarfile.open(tarball) as tar:
                     names = tar.getnames()
                     self.assertTrue(all(name.startswith(step.directory + "/") for name in names))
-                    self.assertFalse([n for n in names if re.search(r"answers|sandbox|grade|handout\.py|mistakes|attacks|submissions", n)])
+                    self.assertFalse(
+                        [
+                            n
+                            for n in names
+                            if re.search(
+                                r"answers|sandbox|grade|handout\.py|mistakes|attacks|submissions", n
+                            )
+                        ]
+                    )
                     for exercise in step.exercises:
                         for name in exercise.files:
                             path = f"{step.directory}/{step.directory}/{name}"
@@ -289,16 +457,30 @@ class Handouts(Scratch):
                 text = (self.directory / step.directory / "README.md").read_text()
                 for heading in ("What to write", "How to test", "How it is graded", "Questions"):
                     self.assertIn(f"## {heading}\n", text)
-                place, out = self.directory / step.directory, self.directory / "objects" / step.directory
-                make(ROOT / "common/coursework", f"SOURCES={place / step.directory}", f"TO={out}", out / "stage.cu.o",
-                     "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")  # fmt: skip
+                place, out = (
+                    self.directory / step.directory,
+                    self.directory / "objects" / step.directory,
+                )
+                make(
+                    ROOT / "common/coursework",
+                    f"SOURCES={place / step.directory}",
+                    f"TO={out}",
+                    out / "stage.cu.o",
+                    "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused",
+                )
         (place / "build").mkdir()
         shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
-        make(place / step.directory, "CXXFLAGS=-fsyntax-only -Werror", place / f"build/cpu/{step.directory}/stage.cu.o")
+        make(
+            place / step.directory,
+            "CXXFLAGS=-fsyntax-only -Werror",
+            place / f"build/cpu/{step.directory}/stage.cu.o",
+        )
 
     def test_the_same_tarball_every_time(self):
         step = read_step(STEPS[0])
-        tarballs = [handout.write_handout(step, self.directory / str(i)).read_bytes() for i in (1, 2)]
+        tarballs = [
+            handout.write_handout(step, self.directory / str(i)).read_bytes() for i in (1, 2)
+        ]
         self.assertEqual(*tarballs)
 
     def test_a_leak_is_found(self):
@@ -321,25 +503,43 @@ class Handouts(Scratch):
         place = self.directory / GRADED
         kernel = place / GRADED / attacks.KERNEL
         done = self.check(place)
-        self.assertRegex(done.stdout, rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{attacks.KERNEL}:\d+")
+        self.assertRegex(
+            done.stdout,
+            rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{attacks.KERNEL}:\d+",
+        )
         kernel.write_text(attacks.right())
         done = self.check(place)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("right    on all", done.stdout)
-        self.assertRegex(done.stdout, r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n")
+        self.assertRegex(
+            done.stdout, r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n"
+        )
         moved = place.rename(self.directory / "moved")
         kernel = moved / GRADED / attacks.KERNEL
         kernel.write_text(attacks.edit("row >= rows", "row >= rows - 1"))
         os.utime(kernel, (0, 0))
         done = self.check(moved)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right")
+        self.assertRegex(
+            done.stdout, r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right"
+        )
 
     def check(self, place):
         """`make check` of a handout, with the repository's kit, which has the same sources."""
-        shutil.copyfile(ROOT / "build/setup-cpu.mk", (place / "build").mkdir(exist_ok=True) or place / "build/setup-cpu.mk")
-        words = [sys.executable, "-c", f"import check, kit; kit.obtain = lambda: check.Path('{KIT}'); check.main()", place / GRADED, "csr_vector"]
-        return subprocess.run(words, capture_output=True, text=True, cwd=place / "common/coursework")
+        shutil.copyfile(
+            ROOT / "build/setup-cpu.mk",
+            (place / "build").mkdir(exist_ok=True) or place / "build/setup-cpu.mk",
+        )
+        words = [
+            sys.executable,
+            "-c",
+            f"import check, kit; kit.obtain = lambda: check.Path('{KIT}'); check.main()",
+            place / GRADED,
+            "csr_vector",
+        ]
+        return subprocess.run(
+            words, capture_output=True, text=True, cwd=place / "common/coursework"
+        )
 
     def test_nothing_is_overwritten(self):
         step = read_step(STEPS[0])
@@ -355,20 +555,38 @@ class Variants(Scratch):
     """COURSEWORK=full judges those of all steps, and the steps as they are."""
 
     def test_names_and_accesses(self):
-        self.assertEqual(variants.scaled("x[columns[k]] + fetch<T>(x, i + 1) + max[i]; return x[i];"),
-                         "x[kIncrementX * columns[k]] + fetch<T>(x, kIncrementX * (i + 1)) + max[i]; return x[i];")  # fmt: skip
-        self.assertEqual(len({(variants.increment(seed), variants.tag(seed)) for seed in range(100)}), 100)
+        self.assertEqual(
+            variants.scaled("x[columns[k]] + fetch<T>(x, i + 1) + max[i]; return x[i];"),
+            "x[kIncrementX * columns[k]] + fetch<T>(x, kIncrementX * (i + 1)) + max[i]; return x[i];",
+        )
+        self.assertEqual(
+            len({(variants.increment(seed), variants.tag(seed)) for seed in range(100)}), 100
+        )
         handout.write_handout(read_step(ROOT / GRADED, 7), self.directory)
-        for path in ("README.md", f"{GRADED}/{attacks.KERNEL}", f"{GRADED}/stage.cu", f"{GRADED}/exercise.ini"):
-            self.assertIn(f"csr_vector_{variants.tag(7)}_kernel", (self.directory / GRADED / path).read_text(), path)
+        for path in (
+            "README.md",
+            f"{GRADED}/{attacks.KERNEL}",
+            f"{GRADED}/stage.cu",
+            f"{GRADED}/exercise.ini",
+        ):
+            self.assertIn(
+                f"csr_vector_{variants.tag(7)}_kernel",
+                (self.directory / GRADED / path).read_text(),
+                path,
+            )
 
     def test_the_public_kernels_fail_and_those_of_the_variant_pass(self):
         for directory, seed in itertools.product(STEPS, (None, 7, 8)) if FULL else [(STEPS[0], 7)]:
             step, public = read_step(directory, seed), read_step(directory)
-            own = {name: exercises.without_marks(text) for name, text in exercises.sources_of(step, directory).items()}
+            own = {
+                name: exercises.without_marks(text)
+                for name, text in exercises.sources_of(step, directory).items()
+            }
             names = step.files()
             with self.subTest(step=step.directory, variant=seed):
-                with runner_with(step, {name: own[f"{step.directory}/{name}"] for name in names}) as (runner, answer):
+                with runner_with(
+                    step, {name: own[f"{step.directory}/{name}"] for name in names}
+                ) as (runner, answer):
                     self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
                     for exercise in step.exercises:
                         result = check.judge(step, exercise, KIT / "judge", [runner], seed=5)
@@ -376,20 +594,37 @@ class Variants(Scratch):
                 if seed is None:
                     continue
                 with runner_with(step, {}) as (_, answer):  # as handed out
-                    self.assertEqual((answer["flags"], answer["broken"], answer["built"]), ([], {}, True))
-                with runner_with(step, {name: exercises.without_marks((directory / name).read_text()) for name in names}) as (_, answer):
+                    self.assertEqual(
+                        (answer["flags"], answer["broken"], answer["built"]), ([], {}, True)
+                    )
+                with runner_with(
+                    step,
+                    {
+                        name: exercises.without_marks((directory / name).read_text())
+                        for name in names
+                    },
+                ) as (_, answer):
                     self.assertEqual(set(answer["broken"]), set(names))  # by the kernels' names
-                renamed = {name: own[f"{step.directory}/{name}"].replace(f"{variants.INCREMENT} * ", "") for name in names}
+                renamed = {
+                    name: own[f"{step.directory}/{name}"].replace(f"{variants.INCREMENT} * ", "")
+                    for name in names
+                }
                 with runner_with(step, renamed) as (runner, answer):
                     result = check.judge(step, public.exercises[0], KIT / "judge", [runner], seed=5)
                     # (Half of hyb's matrices are all in its third array, whose kernel is of step 04.)
-                    self.assertLess(sum(result.points()), 50 if step.directory[:2] == "08" else 10, check.explain(result))
+                    self.assertLess(
+                        sum(result.points()),
+                        50 if step.directory[:2] == "08" else 10,
+                        check.explain(result),
+                    )
 
 
 class OwnQuestions(Scratch):
     def test_take_the_place_of_the_lesson_s(self):
         file, step = self.directory / "mine.md", read_step(ROOT / GRADED)
-        file.write_text("## Step 02\n1. No?\nAnswer: No.\n## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n")
+        file.write_text(
+            "## Step 02\n1. No?\nAnswer: No.\n## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n"
+        )
         questions = exercises.own_questions(file, step)
         self.assertEqual(questions, [("1. Why\n   so?", "Therefore."), ("2. How?", "So.")])
         handout.write_handout(step, self.directory, [question for question, _ in questions])
@@ -421,18 +656,31 @@ class InTheSandbox(unittest.TestCase):
     def test_what_it_may_and_what_is_not_there(self):
         self.assertEqual(self.run_it("echo here > /out/a && echo said; exit 3"), (3, "said\n"))
         self.assertEqual((self.out / "a").read_text(), "here\n")
-        for script in (f"cat {ROOT}/{GRADED}/csr_vector.cuh", "cat /etc/passwd", "echo x > /course/a", "echo x > /usr/a", "echo x > /a",
-                       "exec 3<>/dev/tcp/127.0.0.1/22", f"kill -0 {os.getpid()}", "env | grep -q USER",
-                       "tail -n +3 /proc/net/dev | grep -qv 'lo:'"):  # fmt: skip
+        for script in (
+            f"cat {ROOT}/{GRADED}/csr_vector.cuh",
+            "cat /etc/passwd",
+            "echo x > /course/a",
+            "echo x > /usr/a",
+            "echo x > /a",
+            "exec 3<>/dev/tcp/127.0.0.1/22",
+            f"kill -0 {os.getpid()}",
+            "env | grep -q USER",
+            "tail -n +3 /proc/net/dev | grep -qv 'lo:'",
+        ):
             self.assertNotEqual(self.run_it(script)[0], 0, script)
         self.run_it("setsid sleep 4242 & disown; exit 0")
-        self.assertNotIn("sleep 4242", subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout)
+        self.assertNotIn(
+            "sleep 4242",
+            subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout,
+        )
 
     def test_limits(self):
         self.assertIn(self.run_it("while :; do :; done", seconds=1)[0], (-24, -9))
         self.assertNotEqual(self.run_it("head -c 1M /dev/zero > /out/a", output=1 << 16)[0], 0)
         self.assertLessEqual((self.out / "a").stat().st_size, 1 << 16)
-        self.assertNotEqual(self.run_it("/usr/bin/python3 -c 'x = bytearray(1 << 30)'", bytes=200 << 20)[0], 0)
+        self.assertNotEqual(
+            self.run_it("/usr/bin/python3 -c 'x = bytearray(1 << 30)'", bytes=200 << 20)[0], 0
+        )
 
 
 # --- Submissions ----------------------------------------------------------------------------------
@@ -449,18 +697,26 @@ class Submissions(Scratch):
 
     def test_only_the_kernels_are_taken_wherever_they_are(self):
         members = {
-            "../../csr_vector.cuh": "outside", "x/03_csr_vector/csr_vector.cuh": "right place", "x/03_csr_vector/test.cu": "its own test",
-            "x/common/stage.mk": "its own harness", "../csr_vector_shared.cuh": "x" * (submissions.LARGEST_FILE + 1),
-        }  # fmt: skip
+            "../../csr_vector.cuh": "outside",
+            "x/03_csr_vector/csr_vector.cuh": "right place",
+            "x/03_csr_vector/test.cu": "its own test",
+            "x/common/stage.mk": "its own harness",
+            "../csr_vector_shared.cuh": "x" * (submissions.LARGEST_FILE + 1),
+        }
         self.zipped(self.directory / "one.zip", **members)
         texts = [(name, tarfile.REGTYPE, text.encode()) for name, text in members.items()]
-        attacks.tarball("one.tar.gz", *texts, ("csr_vector_shared.cuh", tarfile.SYMTYPE, b""))(self.directory)
+        attacks.tarball("one.tar.gz", *texts, ("csr_vector_shared.cuh", tarfile.SYMTYPE, b""))(
+            self.directory
+        )
         place = self.directory / "one"
         (place / "deep").mkdir(parents=True)
         (place / "deep/csr_vector.cuh").write_text("right place")
         (place / "csr_vector_shared.cuh").symlink_to("/etc/passwd")
         for name in ("one.tar.gz", "one.zip", "one"):
-            self.assertEqual(read_submission([self.directory / name], self.step), {"csr_vector.cuh": b"right place"})
+            self.assertEqual(
+                read_submission([self.directory / name], self.step),
+                {"csr_vector.cuh": b"right place"},
+            )
         self.assertEqual(len(list(self.directory.iterdir())), 3)
         (place / "deep/csr_vector.cuh").write_text("x" * (submissions.LARGEST_FILE + 1))
         with self.assertRaisesRegex(Unreadable, "larger than 1 MiB"):
@@ -479,46 +735,99 @@ class Submissions(Scratch):
     def test_downloads_as_they_come_and_names_as_people_leave_them(self):
         """Moodle's directory with an archive in it, Canvas's names, Gradescope's and GitHub's directories; Windows' paths,
         .txt, copies, directories with a dot, and loose files of one upload."""
-        for path in ("Ann Lee_4711_assignsubmission_file_/kernels.zip", "leebob_123_456_kernels.zip", "leecy_LATE_124_457_kernels.zip"):
+        for path in (
+            "Ann Lee_4711_assignsubmission_file_/kernels.zip",
+            "leebob_123_456_kernels.zip",
+            "leecy_LATE_124_457_kernels.zip",
+        ):
             self.zipped(self.directory / path, **{"work/csr_vector-1.cuh": "kernel"})
-        for place, file in (("submission_99", "csr_vector.cuh"), ("spmv-03-dan", "csr_vector (1).cuh"), (".hidden", "csr_vector.cuh"),
-                            ("eve_77_assignsubmission_file_", "eve_1_2_csr_vector-3.cuh"), (".", "csr_vector.cuh"),
-                            (".", "leedan_1_2_csr_vector.cuh"), (".", "leedan_1_3_csr_vector_shared.cuh")):  # fmt: skip
+        for place, file in (
+            ("submission_99", "csr_vector.cuh"),
+            ("spmv-03-dan", "csr_vector (1).cuh"),
+            (".hidden", "csr_vector.cuh"),
+            ("eve_77_assignsubmission_file_", "eve_1_2_csr_vector-3.cuh"),
+            (".", "csr_vector.cuh"),
+            (".", "leedan_1_2_csr_vector.cuh"),
+            (".", "leedan_1_3_csr_vector_shared.cuh"),
+        ):
             exercises.write_files(self.directory, {f"{place}/{file}": "kernel"})
-        for number, name in enumerate(("work\\03_csr_vector\\csr_vector.cuh", "csr_vector.cuh.txt", "csr_vector 2.cuh",
-                                       "csr_vector copy.cuh", "Copy of csr_vector.cuh", "csr_vector copy 3.cuh", "csr_vector(1).cuh.txt")):  # fmt: skip
+        for number, name in enumerate(
+            (
+                "work\\03_csr_vector\\csr_vector.cuh",
+                "csr_vector.cuh.txt",
+                "csr_vector 2.cuh",
+                "csr_vector copy.cuh",
+                "Copy of csr_vector.cuh",
+                "csr_vector copy 3.cuh",
+                "csr_vector(1).cuh.txt",
+            )
+        ):
             info = zipfile.ZipInfo("x")
             info.filename = name  # as Windows writes it
             with zipfile.ZipFile(self.directory / f"{number}.zip", "w") as archive:
                 archive.writestr(info, "kernel")
         found, passed_over = submissions_in(self.directory, self.step)
         self.assertEqual(passed_over, [])
-        self.assertEqual({name for name, _ in found}, {*map(str, range(7)), "Ann Lee 4711", "leebob 123", "leecy 124", "submission_99", "spmv-03-dan",
-                                                       "eve 77", ".hidden", "leedan 1", self.directory.name})  # fmt: skip
+        self.assertEqual(
+            {name for name, _ in found},
+            {
+                *map(str, range(7)),
+                "Ann Lee 4711",
+                "leebob 123",
+                "leecy 124",
+                "submission_99",
+                "spmv-03-dan",
+                "eve 77",
+                ".hidden",
+                "leedan 1",
+                self.directory.name,
+            },
+        )
         for student, paths in found:
-            self.assertEqual(read_submission(paths, self.step)["csr_vector.cuh"], b"kernel", student)
+            self.assertEqual(
+                read_submission(paths, self.step)["csr_vector.cuh"], b"kernel", student
+            )
 
     def test_a_file_of_another_name_is_known_by_its_kernels(self):
         right, place = attacks.right(), self.directory / "one"
         handed_out = exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL]
-        self.zipped(self.directory / "one.zip", **{"a/csr_vector_final.cu": right, "a/csr_vector.cuh": handed_out, "a/stage.cu": "csr_vector_kernel<2>(1);"})
-        self.assertEqual(read_submission([self.directory / "one.zip"], self.step), {"csr_vector.cuh": right.encode()})
+        self.zipped(
+            self.directory / "one.zip",
+            **{
+                "a/csr_vector_final.cu": right,
+                "a/csr_vector.cuh": handed_out,
+                "a/stage.cu": "csr_vector_kernel<2>(1);",
+            },
+        )
+        self.assertEqual(
+            read_submission([self.directory / "one.zip"], self.step),
+            {"csr_vector.cuh": right.encode()},
+        )
         place.mkdir()
         (place / "solution v2.cuh").write_text(right)
         self.assertEqual(read_submission([place], self.step), {"csr_vector.cuh": right.encode()})
         (place / "old.cuh").write_text(right.replace("sum", "total"))
-        with self.assertRaisesRegex(Unreadable, "no file is named csr_vector.cuh, and several define its kernels: old.cuh, solution v2.cuh"):
+        with self.assertRaisesRegex(
+            Unreadable,
+            "no file is named csr_vector.cuh, and several define its kernels: old.cuh, solution v2.cuh",
+        ):
             read_submission([place], self.step)
         (place / "csr_vector.cuh").write_text(right)
         self.assertEqual(read_submission([place], self.step), {"csr_vector.cuh": right.encode()})
 
     def test_names_of_pages_and_cells_that_are_no_formulas(self):
         taken = set()
-        names = [submissions.file_name(name, taken) for name in ("a/b", "A?b", "a_b", "..", "x" * 300, "\u202ex")]
+        names = [
+            submissions.file_name(name, taken)
+            for name in ("a/b", "A?b", "a_b", "..", "x" * 300, "\u202ex")
+        ]
         self.assertEqual(len({name.lower() for name in names}), len(names))
         for name in names:
             self.assertRegex(name, r"^[\w ,@+-][\w .,@+-]{0,90}$")
-        self.assertEqual([grade.cell(text) for text in ("=cmd()", "+1", "-1", "@a", "\ta", "Ann")], ["'=cmd()", "'+1", "'-1", "'@a", "'\ta", "Ann"])
+        self.assertEqual(
+            [grade.cell(text) for text in ("=cmd()", "+1", "-1", "@a", "\ta", "Ann")],
+            ["'=cmd()", "'+1", "'-1", "'@a", "'\ta", "Ann"],
+        )
 
     @unittest.skipUnless(HAS_COPYDETECT, "no copydetect here")
     def test_similar_submissions_are_reported(self):
@@ -526,20 +835,46 @@ class Submissions(Scratch):
         place = self.directory / "submissions"
         own = attacks.right().replace("row_begin", "first")
         another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
-        for student, text in (("ann", own), ("bob", another), ("dan", another.replace("sum", "total")),
-                              ("cy", exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL])):  # fmt: skip
+        for student, text in (
+            ("ann", own),
+            ("bob", another),
+            ("dan", another.replace("sum", "total")),
+            ("cy", exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL]),
+        ):
             exercises.write_files(place, {f"{student}/{attacks.KERNEL}": text})
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
-        grades = [grade.Grade(student, files=read_submission(paths, self.step)) for student, paths in submissions_in(place, self.step)[0]]
+        grades = [
+            grade.Grade(student, files=read_submission(paths, self.step))
+            for student, paths in submissions_in(place, self.step)[0]
+        ]
         grade.report_similar(grades, grader, self.directory)
         page = (self.directory / "similar.html").read_text()
-        pairs = {tuple(sorted(pair)) for pair in re.findall(r"(?s)Test file: <i>(.*?)/csr_vector.cpp.*?Reference file: <i>(.*?)/csr_vector.cpp", page)}
-        self.assertEqual(pairs, {("reference", "submissions/ann"), ("submissions/bob", "submissions/dan")})
+        pairs = {
+            tuple(sorted(pair))
+            for pair in re.findall(
+                r"(?s)Test file: <i>(.*?)/csr_vector.cpp.*?Reference file: <i>(.*?)/csr_vector.cpp",
+                page,
+            )
+        }
+        self.assertEqual(
+            pairs, {("reference", "submissions/ann"), ("submissions/bob", "submissions/dan")}
+        )
 
     def test_points(self):
-        exercise = Exercise("e", [], ["k"], "", "", [], 50, 20, [
-            Target("a", "k", "m", "lanes per request", "x", "load", None, 8.0, 20, ""),
-            Target("b", "k", "m", "lanes per request", "x", "load", None, 16.0, 10, "")])  # fmt: skip
+        exercise = Exercise(
+            "e",
+            [],
+            ["k"],
+            "",
+            "",
+            [],
+            50,
+            20,
+            [
+                Target("a", "k", "m", "lanes per request", "x", "load", None, 8.0, 20, ""),
+                Target("b", "k", "m", "lanes per request", "x", "load", None, 16.0, 10, ""),
+            ],
+        )
 
         def points(right, wrong=(), ended="", value=10.0):
             targets = [check.Measured(t, value) for t in exercise.targets]
@@ -577,16 +912,34 @@ class NotGraded(unittest.TestCase):
         for student in ("ann", "bob"):
             attacks.with_right_kernel(scratch, student)
         output = scratch / "grades"
-        words = ["grade.py", GRADED, str(scratch), "--output", str(output), "--trusted", "--jobs", "1"]
-        runs = [(1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"),
-                (0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', "")]  # fmt: skip
-        with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare", return_value=KIT), \
-                mock.patch.object(Sandbox, "run", side_effect=runs), contextlib.redirect_stderr(io.StringIO()) as time, \
-                contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:  # fmt: skip
+        words = [
+            "grade.py",
+            GRADED,
+            str(scratch),
+            "--output",
+            str(output),
+            "--trusted",
+            "--jobs",
+            "1",
+        ]
+        runs = [
+            (1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"),
+            (0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""),
+        ]
+        with (
+            mock.patch.object(sys, "argv", words),
+            mock.patch.object(grade, "prepare", return_value=KIT),
+            mock.patch.object(Sandbox, "run", side_effect=runs),
+            contextlib.redirect_stderr(io.StringIO()) as time,
+            contextlib.redirect_stdout(io.StringIO()) as said,
+            self.assertRaises(SystemExit) as ended,
+        ):
             grade.main()
         self.assertEqual(ended.exception.code, "error: not graded: ann")
         self.assertRegex(time.getvalue(), r"2 submissions in \d+ min \d+ s")
-        self.assertRegex(said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap")
+        self.assertRegex(
+            said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap"
+        )
         rows = mistakes.read_grades(output)
         self.assertEqual((rows["ann"]["graded"], rows["ann"]["points"]), ("no", ""))
         self.assertEqual((rows["bob"]["graded"], rows["bob"]["points"]), ("yes", "0"))
@@ -600,7 +953,15 @@ def runner_with(step, files):
         course, out = Path(scratch) / "course", Path(scratch) / "out"
         check.lay_out(step, ROOT / step.directory, course, files)
         out.mkdir()
-        answer = build.Build({"course": course, "step": step.directory, "out": out, "kit": KIT, "files": step.files()}).run()
+        answer = build.Build(
+            {
+                "course": course,
+                "step": step.directory,
+                "out": out,
+                "kit": KIT,
+                "files": step.files(),
+            }
+        ).run()
         yield out / "objects/runner", answer
 
 
@@ -611,7 +972,11 @@ class SamePoints(unittest.TestCase):
         """Of atomic_coo with its atomic addition edited: a Result for each run."""
         step = read_step(ROOT / "04_atomic_coo")
         exercise = next(e for e in step.exercises if e.name == "atomic_coo")
-        text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", edit, (ROOT / step.directory / exercise.files[0]).read_text())
+        text, changes = re.subn(
+            r"atomicAdd\(&y\[(.*)\], (.*)\);",
+            edit,
+            (ROOT / step.directory / exercise.files[0]).read_text(),
+        )
         self.assertGreater(changes, 0)
         with runner_with(step, {exercise.files[0]: text}) as (runner, answer):
             self.assertTrue(answer["built"], answer)
@@ -631,20 +996,32 @@ class SamePoints(unittest.TestCase):
     def test_of_a_race(self):
         """Lanes in lockstep show the value that is lost, and the row that is wrong."""
         result = self.results(r"y[\1] += \2;")
-        self.assertRegex(result.unsafe(), r"race: reads 'y'.* overwrites at atomic_coo.cuh:\d+ the value .* it is lost")
-        self.assertRegex(check.explain(result), r"the lanes of a warp in lockstep: row \d+ .*expected")
+        self.assertRegex(
+            result.unsafe(),
+            r"race: reads 'y'.* overwrites at atomic_coo.cuh:\d+ the value .* it is lost",
+        )
+        self.assertRegex(
+            check.explain(result), r"the lanes of a warp in lockstep: row \d+ .*expected"
+        )
         self.assertLess(2 * result.points()[0], result.exercise.correct)
 
     def test_of_a_product_that_depends_on_an_address(self):
         """It has the same address in every run."""
-        result = self.results(r"T near = \2; T* volatile there = &near; atomicAdd(&y[\1], near + ((long)there >> 12));")
+        result = self.results(
+            r"T near = \2; T* volatile there = &near; atomicAdd(&y[\1], near + ((long)there >> 12));"
+        )
         self.assertEqual(result.wrong()["kind"], "result")
 
 
 # --- Mistakes, graded -----------------------------------------------------------------------------
 
 # What is graded for every change, one of each kind; COURSEWORK=full grades all.
-IN_CI = ["one nonzero too many (<=)", "__syncwarp() is missing in the loop", "pairs are loaded from any address", "one lane adds up the row"]
+IN_CI = [
+    "one nonzero too many (<=)",
+    "__syncwarp() is missing in the loop",
+    "pairs are loaded from any address",
+    "one lane adds up the row",
+]
 
 
 class Grading(unittest.TestCase):
@@ -655,16 +1032,32 @@ class Grading(unittest.TestCase):
         cls.scratch = scratch_of(cls)
         cls.step = read_step(ROOT / GRADED)
         submissions = cls.scratch / "submissions"
-        cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if FULL or m.name in IN_CI}
+        cls.exercises = {
+            m: mistakes.write_mistake(m, cls.step, submissions)
+            for m in mistakes.MISTAKES[GRADED]
+            if FULL or m.name in IN_CI
+        }
         honest.write(submissions)
         for name in attacks.KERNELS:
-            attacks.write_attack(name, submissions, f"attack_{name}")  # some mistakes have the same names
+            attacks.write_attack(
+                name, submissions, f"attack_{name}"
+            )  # some mistakes have the same names
         for write, _ in attacks.OTHERS.values():
             write(submissions)
         for name in attacks.NAMES:
             attacks.with_right_kernel(submissions, name)
-        words = ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "20", *([] if SANDBOX else ["--trusted"])]
-        cls.done = script("grade.py", GRADED, submissions, *words, env={**os.environ, "TMPDIR": str(cls.scratch)})
+        words = [
+            "--output",
+            cls.scratch / "grades",
+            "--seed",
+            "7",
+            "--seconds",
+            "20",
+            *([] if SANDBOX else ["--trusted"]),
+        ]
+        cls.done = script(
+            "grade.py", GRADED, submissions, *words, env={**os.environ, "TMPDIR": str(cls.scratch)}
+        )
         if (cls.scratch / "grades/grades.csv").exists():
             cls.rows = mistakes.read_grades(cls.scratch / "grades")
 
@@ -681,7 +1074,10 @@ class Grading(unittest.TestCase):
     def test_honest_work_gets_all_points_and_no_flag(self):
         self.assertGreaterEqual(honest.variants(), 40)
         for name in [*honest.submissions(), *honest.bodies(GRADED)]:
-            self.assertEqual((self.rows[name]["points"], self.rows[name]["remark"]), ("100" if name.startswith("body") else "200", ""))
+            self.assertEqual(
+                (self.rows[name]["points"], self.rows[name]["remark"]),
+                ("100" if name.startswith("body") else "200", ""),
+            )
 
     @unittest.skipUnless(FULL, "COURSEWORK=full judges them for all steps")
     def test_other_bodies_of_honest_work_do_too(self):
@@ -691,7 +1087,10 @@ class Grading(unittest.TestCase):
                 with self.subTest(name), runner_with(step, files) as (runner, answer):
                     self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
                     exercise = next(e for e in step.exercises if set(files) <= set(e.files))
-                    self.assertEqual(sum(check.judge(step, exercise, KIT / "judge", [runner], seed=5).points()), 100)
+                    self.assertEqual(
+                        sum(check.judge(step, exercise, KIT / "judge", [runner], seed=5).points()),
+                        100,
+                    )
 
     def test_no_attack_gets_points_without_a_flag(self):
         for name in attacks.KERNELS:
@@ -701,7 +1100,9 @@ class Grading(unittest.TestCase):
                 self.assertRegex(row["remark"], remark)
                 if "look at it" not in row["remark"]:
                     # What is wrong only where y is scaled by 0 is right where there is little to do.
-                    self.assertLess(int(row["points"]), 10 if name == "tests_y" else 1, row["remark"])
+                    self.assertLess(
+                        int(row["points"]), 10 if name == "tests_y" else 1, row["remark"]
+                    )
 
     def test_what_cannot_be_read_is_named_and_not_graded(self):
         self.assertEqual(self.done.returncode, 1, self.done.stderr)
@@ -748,12 +1149,20 @@ class Grading(unittest.TestCase):
 class Compiles(Scratch):
     def test_the_sources_of_a_kit_in_one(self):
         """Without a warning: names of one file clash with those of no other."""
-        make(ROOT / "common/coursework", "-j2", f"KIT={self.directory}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
-             f"{self.directory}/all_of_judge.o", f"{self.directory}/all_of_runner.o")  # fmt: skip
+        make(
+            ROOT / "common/coursework",
+            "-j2",
+            f"KIT={self.directory}",
+            "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
+            f"{self.directory}/all_of_judge.o",
+            f"{self.directory}/all_of_runner.o",
+        )
 
 
 def make(place, *words, status=0):
-    done = subprocess.run(["make", "-C", place, "BACKEND=cpu", *words], capture_output=True, text=True)
+    done = subprocess.run(
+        ["make", "-C", place, "BACKEND=cpu", *words], capture_output=True, text=True
+    )
     assert done.returncode == status, done.stdout + done.stderr
     return done
 
@@ -767,12 +1176,21 @@ class EveryStep(Scratch):
                 handout.write_handout(step, self.directory)
                 place = self.directory / step.directory
                 kernels, first = place / step.directory, step.exercises[0]
-                self.assertIn(f"Next: write {first.name}: {step.directory}/{first.files[0]}:", make(place, "check", status=2).stdout)
+                self.assertIn(
+                    f"Next: write {first.name}: {step.directory}/{first.files[0]}:",
+                    make(place, "check", status=2).stdout,
+                )
                 for name in first.files:  # says that it is written, and does nothing
-                    (kernels / name).write_text((kernels / name).read_text().replace(TODO, "DONE (exercise"))
+                    (kernels / name).write_text(
+                        (kernels / name).read_text().replace(TODO, "DONE (exercise")
+                    )
                 said = make(kernels, "check", f"ARGS={first.name}", status=1).stdout
-                self.assertRegex(said, f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} ")
-                for name in itertools.chain.from_iterable(exercise.files for exercise in step.exercises):
+                self.assertRegex(
+                    said, f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} "
+                )
+                for name in itertools.chain.from_iterable(
+                    exercise.files for exercise in step.exercises
+                ):
                     shutil.copyfile(directory / name, kernels / name)
                 done = make(place, "check")
                 self.assertIn("All is right, safe and within its targets", done.stdout)

@@ -10,7 +10,9 @@ import re
 
 INCREMENT = "kIncrementX"
 KERNEL = re.compile(r"\b__global__\b[^;{]*?\b(\w+)_kernel\(")
-ACCESS = re.compile(r"(?<!return )(?<!return device::)(?:\b(?<![.:>])x(\[)|\bfetch<T>(\()x, |\bvectors_?\.element(\())")
+ACCESS = re.compile(
+    r"(?<!return )(?<!return device::)(?:\b(?<![.:>])x(\[)|\bfetch<T>(\()x, |\bvectors_?\.element(\())"
+)
 COUNT = re.compile(r"(\btextures_\(|\bLinearTexture<T>\(x, )([\w.]*cols)\)")
 HEADER = """// This handout's variant: README.md, "Your variant".
 #pragma once
@@ -65,7 +67,12 @@ def scaled(text):
         begin = match.end()
         end = end_of_brackets(text, max(match.start(group) for group in (1, 2, 3)))
         index = scaled(text[begin:end])
-        done += text[:begin] + INCREMENT + " * " + (index if re.fullmatch(r"\w+(\[\w+\])?", index) else f"({index})")
+        done += (
+            text[:begin]
+            + INCREMENT
+            + " * "
+            + (index if re.fullmatch(r"\w+(\[\w+\])?", index) else f"({index})")
+        )
         text = text[end:]
     return done + text
 
@@ -81,7 +88,11 @@ def renamed(step, directory, text):
 
 def applied(step, directory, sources):
     """The sources {path: text} of a step in its variant, with a header beside them."""
-    result = {f"{step.directory}/variant.hpp": HEADER.format(name=INCREMENT, value=increment(step.variant))}
+    result = {
+        f"{step.directory}/variant.hpp": HEADER.format(
+            name=INCREMENT, value=increment(step.variant)
+        )
+    }
     for path, text in sources.items():
         text = renamed(step, directory, COUNT.sub(rf"\1{INCREMENT} * \2)", scaled(text)))
         if path.endswith(".cu"):

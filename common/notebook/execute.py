@@ -23,7 +23,11 @@ ROOT = NOTEBOOK.parents[2]
 
 def printed(notebook):
     """What each cell of code printed, without what differs from run to run: the machine, and times of a CPU."""
-    texts = ("".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
+    texts = (
+        "".join(output.get("text", "") for output in cell.outputs)
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    )
     return [re.sub(r"^(backend:|.*eigen_csr).*\n", "", text, flags=re.MULTILINE) for text in texts]
 
 
@@ -34,7 +38,9 @@ def main():
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
         os.environ.pop(name, None)
     with tempfile.TemporaryDirectory() as empty:
-        client = NotebookClient(notebook, timeout=1200, kernel_name="python3", resources={"metadata": {"path": empty}})
+        client = NotebookClient(
+            notebook, timeout=1200, kernel_name="python3", resources={"metadata": {"path": empty}}
+        )
         try:
             client.execute()
         except CellExecutionError as error:
@@ -48,8 +54,10 @@ def main():
     status = 0
     for number, (old, new) in enumerate(zip(stored, printed(notebook)), 1):
         if old != new:
-            print(f"error: code cell {number} of {NOTEBOOK.relative_to(ROOT)} prints now (make notebook stores it):\n{new}",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"error: code cell {number} of {NOTEBOOK.relative_to(ROOT)} prints now (make notebook stores it):\n{new}",
+                file=sys.stderr,
+            )
             status = 1
     print(f"{len(stored)} cells executed")
     return status

@@ -47,9 +47,12 @@ UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|[
 COMPARES = r"\btimes\s+(?:as\s+(?:fast|slow|long)|(?:the\s+)?(?:speed|time|best)\b|faster|slower|longer)|(?<=\d)x\b"
 FIGURE = r"\d[\d.,]*(?<![.,])"
 MEASURE = re.compile(
-    rf"(?<![\w.^*-])({FIGURE}(?:,?\s+(?:and|or|to)\s+{FIGURE})*)(?:\s*(?:{UNIT})|\s*(?:{COMPARES})|(?<=\.\d)\d*\s+times\b)")
+    rf"(?<![\w.^*-])({FIGURE}(?:,?\s+(?:and|or|to)\s+{FIGURE})*)(?:\s*(?:{UNIT})|\s*(?:{COMPARES})|(?<=\.\d)\d*\s+times\b)"
+)
 BOUND = re.compile(r"<!-- (?:=|constant:) .*?<!--/-->", re.DOTALL)
-BLOCK = re.compile(r"^<!-- (output|code|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^<!-- (output|code|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
+)
 EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
 WRITTEN_BY_SCRIPTS = ("plots/CALIBRATION.md", "plots/figures/TABLES.md")
 
@@ -58,7 +61,10 @@ def pages(root):
     """Every Markdown file and exercise.ini, without what was built, downloaded or unpacked."""
     for path in sorted([*root.rglob("*.md"), *root.rglob("exercise.ini")]):
         parts = path.relative_to(root).parts
-        if not any(part.startswith(".") and part != ".github" or part in ("build", "handouts", "data") for part in parts):
+        if not any(
+            part.startswith(".") and part != ".github" or part in ("build", "handouts", "data")
+            for part in parts
+        ):
             yield path
 
 
@@ -75,12 +81,22 @@ def main_text(text):
 def counts(text):
     """(words, lines) of the main text."""
     seen = main_text(text)
-    words = sum(any(c.isalnum() for c in word) for word in re.sub(r"^```.*", "", seen, flags=re.MULTILINE).split())
+    words = sum(
+        any(c.isalnum() for c in word)
+        for word in re.sub(r"^```.*", "", seen, flags=re.MULTILINE).split()
+    )
     return words, len(seen.splitlines())
 
 
 def limits_of(name):
-    return next((limits for pattern, *limits in LIMITS if name.match(pattern) and len(name.parts) == len(Path(pattern).parts)), (None, None))
+    return next(
+        (
+            limits
+            for pattern, *limits in LIMITS
+            if name.match(pattern) and len(name.parts) == len(Path(pattern).parts)
+        ),
+        (None, None),
+    )
 
 
 def anchors(path):
@@ -115,10 +131,22 @@ def unbound_numbers(text):
     """(line, number with its unit) of each that nothing keeps up to date."""
     if EXEMPT.search(text):
         return
-    printed = {figure.replace(",", "") for block in BLOCK.finditer(text) if block[1] == "output"
-               for figure in re.findall(FIGURE, block[0]) if sum(map(str.isdigit, figure)) > 2}
+    printed = {
+        figure.replace(",", "")
+        for block in BLOCK.finditer(text)
+        if block[1] == "output"
+        for figure in re.findall(FIGURE, block[0])
+        if sum(map(str.isdigit, figure)) > 2
+    }
     seen = text
-    for pattern in (BLOCK, FENCE, BOUND, COMMENT, re.compile(r"^    .*$", re.MULTILINE), re.compile(r"`[^`\n]*`")):
+    for pattern in (
+        BLOCK,
+        FENCE,
+        BOUND,
+        COMMENT,
+        re.compile(r"^    .*$", re.MULTILINE),
+        re.compile(r"`[^`\n]*`"),
+    ):
         seen = pattern.sub(blank, seen)
     for match in MEASURE.finditer(seen):
         figures = {figure.replace(",", "") for figure in re.findall(FIGURE, match[1])}
@@ -130,8 +158,8 @@ def comments_in_text(text):
     """Line numbers of comments that begin a line of text, or stand between two lines of one paragraph."""
     seen = FENCE.sub(blank, text)
     for match in COMMENT_FIRST.finditer(seen):
-        before = seen[:match.start()].splitlines()[-1:] or [""]
-        rest, after, *_ = [*seen[match.end():].split("\n", 2), ""]
+        before = seen[: match.start()].splitlines()[-1:] or [""]
+        rest, after, *_ = [*seen[match.end() :].split("\n", 2), ""]
         between = all(line.strip() and not line.startswith(("|", "<")) for line in (*before, after))
         if COMMENT.sub("", rest).strip() or between:
             yield seen.count("\n", 0, match.start()) + 1

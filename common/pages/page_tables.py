@@ -6,7 +6,18 @@ import re
 import statistics
 
 from published import published
-from records import OTHER_CODE, bandwidth, code_note, code_state, gflops, is_tie, milliseconds, number, read_records, short
+from records import (
+    OTHER_CODE,
+    bandwidth,
+    code_note,
+    code_state,
+    gflops,
+    is_tie,
+    milliseconds,
+    number,
+    read_records,
+    short,
+)
 from sets import fits
 from tables import Table
 
@@ -22,7 +33,11 @@ COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
     "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
-    "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
+    "setup_ms": (
+        "milliseconds of setup and preprocess",
+        lambda r: r["setup_ms"] + r["preprocess_ms"],
+        False,
+    ),
     # Of records of an iteration, with program=.
     "steps": ("steps", lambda r: r["steps"], False),
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
@@ -98,7 +113,10 @@ class RecordTable:
         self.published = wanted.get("published")
         self.is_slide = "slide" in wanted
         if self.rival:
-            self.title, self.more_is_better = f"Products after which setup pays off against {self.rival}", False
+            self.title, self.more_is_better = (
+                f"Products after which setup pays off against {self.rival}",
+                False,
+            )
         self.records = [r for r in everything if r["precision"] == self.precision]
         self.displayed, self.ties = [], False
         self.ratios = {kernel: [] for kernel in self.kernels}
@@ -123,26 +141,48 @@ class RecordTable:
             other = next((r for r in mine if r["kernel"] == self.rival), None)
             self.displayed.extend([other] if other else [])
             return break_even(best, other), ""
-        note = best["kernel"].removeprefix("cusparse_") if best_of(kernel) else re.sub(" (a|per) row$", "", best["choice"])
+        note = (
+            best["kernel"].removeprefix("cusparse_")
+            if best_of(kernel)
+            else re.sub(" (a|per) row$", "", best["choice"])
+        )
         return self.value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
 
     def as_speedups(self, matrix, cells):
         """How many times as fast as each of `cells` the kernel `fast` is."""
         own = self.cell(matrix, self.fast)[0]
-        cells = [(own and figure and (own / figure if self.more_is_better else figure / own), "") for figure, _ in cells]
+        cells = [
+            (own and figure and (own / figure if self.more_is_better else figure / own), "")
+            for figure, _ in cells
+        ]
         for kernel, (ratio, _) in zip(self.kernels, cells):
             self.ratios[kernel] += [ratio] if ratio else []
         return cells
 
     def bold(self, matrix, cells):
         """The best of the kernels named one by one, and those that tie with it."""
-        ours = {k: c[0] for c, k in zip(cells, self.kernels) if c[0] is not None and ":" not in k and k != "baseline"}
+        ours = {
+            k: c[0]
+            for c, k in zip(cells, self.kernels)
+            if c[0] is not None and ":" not in k and k != "baseline"
+        }
         if len(ours) < 2 or self.fast or self.rival:
             return []
         best = self.best(ours.values())
         bold = [k for k, figure in ours.items() if figure == best]
-        timed = {r["kernel"]: r for r in self.records if r["matrix"] == matrix and "cold_ms" in r} if self.column in FOLLOW_TIME else {}
-        tied = [k for k in ours if k not in bold and bold[0] in timed and k in timed and is_tie(timed[bold[0]], timed[k])]
+        timed = (
+            {r["kernel"]: r for r in self.records if r["matrix"] == matrix and "cold_ms" in r}
+            if self.column in FOLLOW_TIME
+            else {}
+        )
+        tied = [
+            k
+            for k in ours
+            if k not in bold
+            and bold[0] in timed
+            and k in timed
+            and is_tie(timed[bold[0]], timed[k])
+        ]
         self.ties = self.ties or bool(tied)
         return bold + tied
 
@@ -159,14 +199,25 @@ class RecordTable:
         if self.fast:
             cells = self.as_speedups(full, cells)
         bold = self.bold(full, cells)
-        texts = [self.text(figure, note, kernel in bold) for (figure, note), kernel in zip(cells, self.kernels)]
+        texts = [
+            self.text(figure, note, kernel in bold)
+            for (figure, note), kernel in zip(cells, self.kernels)
+        ]
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
-        return [(name if self.is_slide else full) + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts]
+        return [
+            (name if self.is_slide else full) + star,
+            f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}",
+            *texts,
+        ]
 
     def caption(self):
         full_names = {find_matrix(self.records, name) for name in self.matrices}
         asked = self.kernels + ([self.fast] if self.fast else [])
-        shown = [r for r in self.records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
+        shown = [
+            r
+            for r in self.records
+            if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)
+        ]
         devices = ", ".join(sorted({r["device"] for r in shown if "device" in r}))
         # Drivers and versions are below the fold; update() makes the link relative to the page.
         caption = f"{self.title}; {self.precision}; {devices if self.is_slide else f'[{devices}]({VERSIONS})'}."
@@ -175,7 +226,11 @@ class RecordTable:
         named = any(not best_of(k) and k != "baseline" for k in self.kernels)
         if named and len(self.kernels) > 1 and not self.fast and not self.rival:
             others = any(best_of(k) or k == "baseline" for k in self.kernels)
-            caption += " Bold: the best, cuSPARSE and baseline apart" if others else " Bold: the best of the kernels here"
+            caption += (
+                " Bold: the best, cuSPARSE and baseline apart"
+                if others
+                else " Bold: the best of the kernels here"
+            )
             caption += ", and ties: their spreads overlap." if self.ties else "."
         return caption
 
@@ -183,16 +238,27 @@ class RecordTable:
         """A Markdown table and the line that says what it shows."""
         rows = [self.row(name) for name in self.matrices]
         # Setup takes longer while other processes prepare matrices.
-        beside = [r for r in self.displayed if not r.get("alone")] if self.rival or self.column == "setup_ms" else []
+        beside = (
+            [r for r in self.displayed if not r.get("alone")]
+            if self.rival or self.column == "setup_ms"
+            else []
+        )
         if self.rival and beside:
-            return f"Products after which setup pays off against {self.rival}: withdrawn, since setup was measured while other " \
+            return (
+                f"Products after which setup pays off against {self.rival}: withdrawn, since setup was measured while other "
                 "processes prepared matrices; `make bench SET=setup` measures it alone.\n"
+            )
         if self.fast:
             self.title = f"How many times as fast as the others {self.fast} is: {self.title}"
-            means = [number(statistics.geometric_mean(r)) if r else "—" for r in self.ratios.values()]
+            means = [
+                number(statistics.geometric_mean(r)) if r else "—" for r in self.ratios.values()
+            ]
             rows.append(["geometric mean", "", *means])
         if self.published:
-            given = {row["kernel"]: row["speedup"] for row in published(self.published).where(precision=self.precision)}
+            given = {
+                row["kernel"]: row["speedup"]
+                for row in published(self.published).where(precision=self.precision)
+            }
             rows.append(["the paper", "", *(given.get(kernel, "") for kernel in self.kernels)])
         notes = [f"† {note}" for note in code_note(self.displayed)]
         if beside:

@@ -23,7 +23,9 @@ from pathlib import Path
 
 from check_pages import COMMENT, FENCE, ROOT, blank, pages
 
-OUTPUT = re.compile(r"^<!-- output[^:\n]*: *(.*?) *-->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(
+    r"^<!-- output[^:\n]*: *(.*?) *-->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
+)
 CODE = re.compile(r"(?:^    (?! ).*\n(?:     +\S.*\n)*)", re.MULTILINE)
 COMMAND = re.compile(r"(make|python3|plots/\S+\.sh|spmv|mkdir|sed) ")
 STEP = "03_csr_vector"  # whose targets are meant where a page names none
@@ -51,7 +53,7 @@ ELSEWHERE = {
     r"python3 -m http.server .*": "runs until it is stopped",
     r"python3 06_pcsr/one_pass/amalgamate.py .*|python3 plots/page/check_report.py .*": "CI, with files of its own",
     r"python3 common/coursework/mistakes.py.*|make grade.*": "CI: common/coursework",
-}  # fmt: skip
+}
 
 
 def commands_of(text):
@@ -63,7 +65,9 @@ def commands_of(text):
         for line in re.sub(r"\\\n *", "", block).splitlines():
             if COMMAND.match(line.strip()):
                 found.append(re.split(r" {3,}| +# ", line.strip())[0])
-    for span in re.findall(r"(?<!`)`((?:make|python3) [^`]+)`(?!`)", FENCE.sub(blank, COMMENT.sub("", text))):
+    for span in re.findall(
+        r"(?<!`)`((?:make|python3) [^`]+)`(?!`)", FENCE.sub(blank, COMMENT.sub("", text))
+    ):
         found.append(" ".join(span.split()))
     return list(dict.fromkeys(re.sub(r"  +", " ", command) for command in found))
 
@@ -78,11 +82,18 @@ def elsewhere(command, shown):
 def placeholders(scratch):
     """Files that a reader has: their names in the pages, and what stands for them."""
     matrix, kernel = scratch / "matrix.mtx.gz", scratch / "csr_vector.cuh"
-    matrix.write_bytes(gzip.compress(b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 1 3\n"))
+    matrix.write_bytes(
+        gzip.compress(b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 1 3\n")
+    )
     shutil.copyfile(ROOT / STEP / "csr_vector.cuh", kernel)
-    names = {r"path/to/matrix\.mtx\.gz|file\.mtx\.gz": matrix, r"(path/to/)?(mine|csr_vector)\.cuh": kernel,
-             r"\bmine\.cu\b": ROOT / "10_multigpu/minimal.cu"}
-    return names | {rf"\b{name}\.jsonl": scratch / f"{name}.jsonl" for name in ("records", "run", "trace")}
+    names = {
+        r"path/to/matrix\.mtx\.gz|file\.mtx\.gz": matrix,
+        r"(path/to/)?(mine|csr_vector)\.cuh": kernel,
+        r"\bmine\.cu\b": ROOT / "10_multigpu/minimal.cu",
+    }
+    return names | {
+        rf"\b{name}\.jsonl": scratch / f"{name}.jsonl" for name in ("records", "run", "trace")
+    }
 
 
 def prepared(command, names, targets):
@@ -98,16 +109,31 @@ def run_bash(command):
     """Runs a command in the root of the repository, on the CPU backend."""
     # Threads that wait for each other without spinning: times stand even if the machine is busy.
     environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8", OMP_WAIT_POLICY="passive")
-    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS"):  # this script may be run by make, with ARGS of its own
+    for name in (
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "MFLAGS",
+        "ARGS",
+    ):  # this script may be run by make, with ARGS of its own
         environment.pop(name, None)
-    return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True)  # fmt: skip
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
 
 
 def run(command):
     """What went wrong with a command, or nothing."""
     done = run_bash(command)
-    return f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}" if done.returncode else ""
+    return (
+        f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}"
+        if done.returncode
+        else ""
+    )
 
 
 def run_recipe():
@@ -124,7 +150,10 @@ def run_recipe():
         (step / "two_sums.cuh").write_text(kernel, encoding="utf-8")
         wrong = wrong or ("" if mark else "the line '# write ...' is missing") or run(after)
         for file in step.glob("*.cu"):
-            left = re.findall(r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland", file.read_text(encoding="utf-8"))
+            left = re.findall(
+                r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland",
+                file.read_text(encoding="utf-8"),
+            )
             wrong = wrong or (f"{file.name} still holds {', '.join(left)}" if left else "")
         return wrong
     finally:
@@ -137,8 +166,16 @@ def main():
     parser.add_argument("--list", action="store_true", help="run nothing")
     arguments = parser.parse_args()
     texts = {page: page.read_text(encoding="utf-8") for page in pages(ROOT) if page.suffix == ".md"}
-    shown = {" ".join(command.split()) for text in texts.values() for command in OUTPUT.findall(text)}
-    targets = set(re.findall(r"^([a-z_-]+[a-z0-9]*):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    shown = {
+        " ".join(command.split()) for text in texts.values() for command in OUTPUT.findall(text)
+    }
+    targets = set(
+        re.findall(
+            r"^([a-z_-]+[a-z0-9]*):.*##",
+            (ROOT / "Makefile").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
     done, failed = {}, 0
     with tempfile.TemporaryDirectory() as scratch:
         names = placeholders(Path(scratch))
@@ -154,14 +191,19 @@ def main():
                     continue
                 wrong = run(prepared(command, names, targets))
                 failed += bool(wrong)
-                print(f"{'FAILED' if wrong else 'ok':6} {time.monotonic() - start:5.0f} s  {command}", flush=True)
+                print(
+                    f"{'FAILED' if wrong else 'ok':6} {time.monotonic() - start:5.0f} s  {command}",
+                    flush=True,
+                )
                 if wrong:
                     print(f"{page.relative_to(ROOT)}: {wrong}", file=sys.stderr)
     if not arguments.list:
         wrong = run_recipe()
         failed += bool(wrong)
         print(f"{'FAILED' if wrong else 'ok':6} the recipe for an added step\n{wrong}")
-    print(f"{sum(why is None for why in done.values()) - failed} passed, {failed} failed; {sum(map(bool, done.values()))} elsewhere")
+    print(
+        f"{sum(why is None for why in done.values()) - failed} passed, {failed} failed; {sum(map(bool, done.values()))} elsewhere"
+    )
     return 1 if failed else 0
 
 

@@ -29,7 +29,9 @@ from records import ROOT, RecordError, number
 
 NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
-GENERATED = re.compile(r"^<!-- (?:output|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+GENERATED = re.compile(
+    r"^<!-- (?:output|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
+)
 OWN_KEYS = {"take", "digits", "times", "per", "as", "in", "minus", "over"}
 TAKES = {"mean": statistics.geometric_mean, "least": min, "most": max}
 PERCENT = {"more": lambda ratio: 100 * (ratio - 1), "less": lambda ratio: 100 * (1 - ratio)}
@@ -46,9 +48,13 @@ def keys_of(words):
 def measured(what, keys):
     """Values of A or A/B, one per matrix and precision (of A alone: and kernel)."""
     first, _, second = what.partition("/")
-    unknown = set(keys) - OWN_KEYS - {"device", "matrices", "precision", "program", "column", "only"}
+    unknown = (
+        set(keys) - OWN_KEYS - {"device", "matrices", "precision", "program", "column", "only"}
+    )
     if unknown or "matrices" not in keys:
-        raise BlockError(f"unknown: {', '.join(sorted(unknown))}" if unknown else "a number needs matrices=")
+        raise BlockError(
+            f"unknown: {', '.join(sorted(unknown))}" if unknown else "a number needs matrices="
+        )
     column = COLUMNS.get(keys.get("column", "warm_us"))
     if column is None:
         raise BlockError(f"no column {keys['column']}; there are {', '.join(COLUMNS)}")
@@ -58,10 +64,21 @@ def measured(what, keys):
     for precision in keys.get("precision", "f64").split(","):
         mine = [r for r in records if r["precision"] == precision]
         names = [name.replace(";", ",") for name in keys["matrices"].split(",")]
-        for name in names if "only" not in keys else [name for name in names if re.search(keys["only"], name)]:
+        for name in (
+            names
+            if "only" not in keys
+            else [name for name in names if re.search(keys["only"], name)]
+        ):
             full = find_matrix(mine, name)
-            found = [[value(r) for r in mine if r["matrix"] == full and matches(r["kernel"], f"best:{kernels}")]
-                     for kernels in (first, second) if kernels]
+            found = [
+                [
+                    value(r)
+                    for r in mine
+                    if r["matrix"] == full and matches(r["kernel"], f"best:{kernels}")
+                ]
+                for kernels in (first, second)
+                if kernels
+            ]
             if not all(found):
                 raise BlockError(f"no record of {what} on {name} in {precision}")
             if not second:
@@ -88,11 +105,16 @@ def steps_of(keys):
     device = keys.pop("device", "NVIDIA_H200")
     if "matrices" in keys:
         keys["matrix"] = keys.pop("matrices").replace(";", ",")
-    rows = [r for r in records_of(device, None, "multigpu") if "best_step_ms" in r
-            and all(str(r.get(key)) == value for key, value in keys.items())]
+    rows = [
+        r
+        for r in records_of(device, None, "multigpu")
+        if "best_step_ms" in r and all(str(r.get(key)) == value for key, value in keys.items())
+    ]
     found = {(r["matrix"], r["gpus"]): 1e3 * r["best_step_ms"] for r in rows}
     if not found or len(found) < len(rows):
-        raise BlockError(f"{len(rows)} records of {device} with {keys}, of {len(found)} matrices and numbers of GPUs")
+        raise BlockError(
+            f"{len(rows)} records of {device} with {keys}, of {len(found)} matrices and numbers of GPUs"
+        )
     return found
 
 
@@ -130,13 +152,23 @@ def answer(query, text="", before=(), after=()):
         if not tables:
             raise BlockError(f"no table {keys['in']}")
         table = keys_of(tables[0].split())
-        keys = {key: table[key] for key in ("device", "matrices", "precision", "program") if key in table} | keys
+        keys = {
+            key: table[key]
+            for key in ("device", "matrices", "precision", "program")
+            if key in table
+        } | keys
     if what == "printed":
         if not pattern:
             raise BlockError("printed needs /a pattern/")
         values = of_an_output(pattern[1], keys, text)
     else:
-        values = of_a_step(keys) if what == "step" else of_a_paper(keys) if what == "published" else measured(what, keys)
+        values = (
+            of_a_step(keys)
+            if what == "step"
+            else of_a_paper(keys)
+            if what == "published"
+            else measured(what, keys)
+        )
     values = [value * float(keys.get("times", 1)) / float(keys.get("per", 1)) for value in values]
     values = [value - float(keys.get("minus", 0)) for value in values]
     values = [float(keys["over"]) / value for value in values] if "over" in keys else values
@@ -147,7 +179,9 @@ def answer(query, text="", before=(), after=()):
         raise BlockError(f"take={take}: there are {', '.join(TAKES)}, range")
     if keys.get("as", "more") not in PERCENT:
         raise BlockError(f"as={keys['as']}: there are {', '.join(PERCENT)}")
-    values = [min(values), max(values)] if take == "range" else [TAKES[take](values)] if take else values
+    values = (
+        [min(values), max(values)] if take == "range" else [TAKES[take](values)] if take else values
+    )
     if "as" in keys:
         texts = [f"{PERCENT[keys['as']](value):.0f}" for value in values]
     else:

@@ -11,7 +11,10 @@ class Pages(unittest.TestCase):
     def faults(self, text, name="01_step/README.md", **others):
         with tempfile.TemporaryDirectory() as directory:
             root = Path(directory)
-            for path, content in {name: text, **{k.replace("__", "/"): v for k, v in others.items()}}.items():
+            for path, content in {
+                name: text,
+                **{k.replace("__", "/"): v for k, v in others.items()},
+            }.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(content)
             return list(c.faults(root / name, root))
@@ -28,12 +31,25 @@ class Pages(unittest.TestCase):
 
     def test_wide_tables(self):
         self.assertEqual(self.faults("|" + " a |" * 8 + "\n|" + " --- |" * 8 + "\n"), [])
-        self.assertIn("a table of 9 columns", self.faults("|" + " a |" * 9 + "\n|" + " --- |" * 9 + "\n")[0])
+        self.assertIn(
+            "a table of 9 columns", self.faults("|" + " a |" * 9 + "\n|" + " --- |" * 9 + "\n")[0]
+        )
 
     def test_links(self):
-        self.assertEqual(self.faults("[a](../other.md) ![b](c.svg)", **{"other.md": "", "01_step__c.svg": ""}), [])
-        self.assertEqual(self.faults("\n[a](gone.md)"), ["01_step/README.md:2: the link to gone.md leads nowhere"])
-        self.assertEqual(self.faults("`[a](gone.md)`\n```text\n[a](gone.md)\n```\n[a](https://example.org/gone)"), [])
+        self.assertEqual(
+            self.faults("[a](../other.md) ![b](c.svg)", **{"other.md": "", "01_step__c.svg": ""}),
+            [],
+        )
+        self.assertEqual(
+            self.faults("\n[a](gone.md)"),
+            ["01_step/README.md:2: the link to gone.md leads nowhere"],
+        )
+        self.assertEqual(
+            self.faults(
+                "`[a](gone.md)`\n```text\n[a](gone.md)\n```\n[a](https://example.org/gone)"
+            ),
+            [],
+        )
         self.assertIn("leads nowhere", self.faults("see [a](gone.md)", "01_step/exercise.ini")[0])
 
     def test_anchors(self):
@@ -42,28 +58,70 @@ class Pages(unittest.TestCase):
         self.assertEqual(faults, ["01_step/README.md:3: this page has no heading #that"])
 
     def test_comments_that_break_a_paragraph(self):
-        for text in ("a\n<!-- = x -->5<!--/--> b", "<!-- = x -->5<!--/--> b", "- a\n  <!-- constant: x -->5<!--/-->", "1. <!-- = x -->5<!--/-->",
-                     "a\n<!-- why -->\nb", "a <!-- = x -->5\n<!--/--> b", "<details>\n\n<!-- = x\ny -->5<!--/-->\n"):
+        for text in (
+            "a\n<!-- = x -->5<!--/--> b",
+            "<!-- = x -->5<!--/--> b",
+            "- a\n  <!-- constant: x -->5<!--/-->",
+            "1. <!-- = x -->5<!--/-->",
+            "a\n<!-- why -->\nb",
+            "a <!-- = x -->5\n<!--/--> b",
+            "<details>\n\n<!-- = x\ny -->5<!--/-->\n",
+        ):
             self.assertEqual(len(list(c.comments_in_text(text))), 1, text)
-        for text in ("a <!-- = x -->5<!--/--> b", "a <!-- = x\ny -->5<!--/--> b", "a:\n\n<!-- output: x -->\n```text\nb\n```\n<!-- end -->\n\nc",
-                     "| a |\n<!-- end -->\n</details>", "a\n<!-- table: x\ny -->\n\n| a |\n\n<!-- end -->\n", "```text\na\n<!-- b -->c\n```", "`<!-- a -->` b"):
+        for text in (
+            "a <!-- = x -->5<!--/--> b",
+            "a <!-- = x\ny -->5<!--/--> b",
+            "a:\n\n<!-- output: x -->\n```text\nb\n```\n<!-- end -->\n\nc",
+            "| a |\n<!-- end -->\n</details>",
+            "a\n<!-- table: x\ny -->\n\n| a |\n\n<!-- end -->\n",
+            "```text\na\n<!-- b -->c\n```",
+            "`<!-- a -->` b",
+        ):
             self.assertEqual(list(c.comments_in_text(text)), [], text)
-        self.assertIn("01_step/README.md:2: a comment begins the line", self.faults("a\n<!-- = x -->5<!--/--> b")[0])
+        self.assertIn(
+            "01_step/README.md:2: a comment begins the line",
+            self.faults("a\n<!-- = x -->5<!--/--> b")[0],
+        )
 
     def unbound(self, text):
         return [figure for _, figure in c.unbound_numbers(text)]
 
     def test_numbers_with_a_unit_need_a_marker(self):
-        for text in ("5 µs", "0.5 ms", "12 GB/s", "3%", "1.2 times as fast", "1.2 times", "twice, 3 times the speed", "1.8x",
-                     "1.0\nto 1.5 us", "4,000 GFLOP/s", "by up to 15 percent", "about 12% more"):
+        for text in (
+            "5 µs",
+            "0.5 ms",
+            "12 GB/s",
+            "3%",
+            "1.2 times as fast",
+            "1.2 times",
+            "twice, 3 times the speed",
+            "1.8x",
+            "1.0\nto 1.5 us",
+            "4,000 GFLOP/s",
+            "by up to 15 percent",
+            "about 12% more",
+        ):
             self.assertEqual(len(self.unbound(f"it is {text} here")), 1, text)
         self.assertEqual(self.unbound("a\nfrom 1 to 2 times as long"), ["1 to 2 times as long"])
         self.assertIn("01_step/README.md:2: '5 ms' has no marker", self.faults("a\n5 ms\n")[0])
 
     def test_what_is_no_measured_number(self):
-        for text in ("32 times as many", "0 times an infinite x", "called 22,500 times", "a grid of 32x32", "100%", "f64",
-                     "`took 5 ms`", "    took 5 ms", "```text\n5 ms\n```", "12 bytes", "<!-- constant: data sheet -->144 GB/s<!--/-->",
-                     "<!-- = a/b matrices=m -->1.8<!--/--> times as fast", "sm_90x", "<!-- numbers: history -->\n5 ms"):
+        for text in (
+            "32 times as many",
+            "0 times an infinite x",
+            "called 22,500 times",
+            "a grid of 32x32",
+            "100%",
+            "f64",
+            "`took 5 ms`",
+            "    took 5 ms",
+            "```text\n5 ms\n```",
+            "12 bytes",
+            "<!-- constant: data sheet -->144 GB/s<!--/-->",
+            "<!-- = a/b matrices=m -->1.8<!--/--> times as fast",
+            "sm_90x",
+            "<!-- numbers: history -->\n5 ms",
+        ):
             self.assertEqual(self.unbound(text), [], text)
 
     def test_numbers_that_an_output_of_the_page_prints(self):

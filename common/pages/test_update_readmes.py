@@ -12,54 +12,102 @@ from records import read_records
 from sample_records import Scratch, quartiles, record, write
 
 
-every = unittest.mock.patch.object(records, "is_declared", lambda record: True)  # of these records no set has one
+every = unittest.mock.patch.object(
+    records, "is_declared", lambda record: True
+)  # of these records no set has one
 
 
 @every
 class Tables(unittest.TestCase):
     def table(self, records, arguments):
-        with tempfile.TemporaryDirectory() as directory:  # a new one each time: records are read once
+        with (
+            tempfile.TemporaryDirectory() as directory
+        ):  # a new one each time: records are read once
             write(Path(directory) / "GPU" / "a.jsonl", records)
             return u.RecordTable("device=GPU precision=f64 " + arguments, Path(directory)).page()
 
     def test_values_bold_best_and_baseline(self):
         text = self.table(
-            [record("a", "m", 0.01), record("b", "m", 0.02, choice="4 lanes per row"), record("cusparse_x", "m", 0.04),
-             record("cusparse_csr_y", "m", 0.005)],
+            [
+                record("a", "m", 0.01),
+                record("b", "m", 0.02, choice="4 lanes per row"),
+                record("cusparse_x", "m", 0.04),
+                record("cusparse_csr_y", "m", 0.005),
+            ],
             "kernels=a,b,best:cusparse_*,baseline matrices=m column=gflops",
         )
-        self.assertIn("| matrix | nonzeros per row | a | b | best cuSPARSE | row-free baseline |", text)
+        self.assertIn(
+            "| matrix | nonzeros per row | a | b | best cuSPARSE | row-free baseline |", text
+        )
         self.assertIn("| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr_y) | 4.00 |", text)
-        self.assertIn("GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).", text)
+        self.assertIn(
+            "GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).", text
+        )
 
     def test_best_of_a_format_is_called_so(self):
-        heads = [head_of(f"best:{pattern}") for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")]
-        self.assertEqual(heads, ["best cuSPARSE", "best cuSPARSE", "best cuSPARSE CSR", "best of csr_*"])
+        heads = [
+            head_of(f"best:{pattern}")
+            for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")
+        ]
+        self.assertEqual(
+            heads, ["best cuSPARSE", "best cuSPARSE", "best cuSPARSE CSR", "best of csr_*"]
+        )
 
     def test_columns(self):
-        records = [record("b", "m", 0.02, source="stand-in"), record("a", "m", 0.01, source="stand-in")]
-        self.assertIn("| m (stand-in) | 5.0 | **10.0** | 20.0 | — |", self.table(records, "kernels=a,b,c matrices=m column=warm_us"))
+        records = [
+            record("b", "m", 0.02, source="stand-in"),
+            record("a", "m", 0.01, source="stand-in"),
+        ]
+        self.assertIn(
+            "| m (stand-in) | 5.0 | **10.0** | 20.0 | — |",
+            self.table(records, "kernels=a,b,c matrices=m column=warm_us"),
+        )
         text = self.table(records, "kernels=a,baseline matrices=m column=gb_per_s")
         self.assertIn("A copy runs at 4000 GB/s.", text)
         self.assertIn("| 8.00 | 16.0 |", text)
 
     def test_when_setup_pays_off(self):
         asked = "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow"
-        records = [dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0, alone=True)
-                   for kernel, ms, setup in (("slow", 0.02, 0.5), ("fast", 0.01, 0.625), ("cheap", 0.01, 0), ("slower", 0.03, 0))]
+        records = [
+            dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0, alone=True)
+            for kernel, ms, setup in (
+                ("slow", 0.02, 0.5),
+                ("fast", 0.01, 0.625),
+                ("cheap", 0.01, 0),
+                ("slower", 0.03, 0),
+            )
+        ]
         text = self.table(records, asked)
         self.assertIn("Products after which setup pays off against slow; f64", text)
         self.assertIn("| m | 5.0 | 13 | 1 | — |", text)
         del records[1]["alone"]
         self.assertIn("withdrawn, since setup was measured while", self.table(records, asked))
-        self.assertIn("which can lengthen it", self.table(records, "kernels=slow,fast matrices=m column=setup_ms"))
-        self.assertNotIn("which can lengthen it", self.table(records, "kernels=slow,cheap matrices=m column=setup_ms"))
+        self.assertIn(
+            "which can lengthen it",
+            self.table(records, "kernels=slow,fast matrices=m column=setup_ms"),
+        )
+        self.assertNotIn(
+            "which can lengthen it",
+            self.table(records, "kernels=slow,cheap matrices=m column=setup_ms"),
+        )
 
     def test_speedups_with_their_mean_and_the_paper_s(self):
-        text = self.table([record("a", "m", 0.01), record("csr_scalar", "m", 0.02), record("a", "n", 0.01), record("csr_scalar", "n", 0.08)],
-                          "kernels=csr_scalar,csr_adaptive matrices=m,n column=gflops speedup_of=a published=he_gao_2016_speedups")
-        for line in ("How many times as fast as the others a is: GFLOP/s, warm; f64", "| m | 5.0 | 2.00 | — |", "| n | 5.0 | 8.00 | — |",
-                     "| geometric mean | | 4.00 | — |", "| the paper | | 3.33 | 1.03 |"):
+        text = self.table(
+            [
+                record("a", "m", 0.01),
+                record("csr_scalar", "m", 0.02),
+                record("a", "n", 0.01),
+                record("csr_scalar", "n", 0.08),
+            ],
+            "kernels=csr_scalar,csr_adaptive matrices=m,n column=gflops speedup_of=a published=he_gao_2016_speedups",
+        )
+        for line in (
+            "How many times as fast as the others a is: GFLOP/s, warm; f64",
+            "| m | 5.0 | 2.00 | — |",
+            "| n | 5.0 | 8.00 | — |",
+            "| geometric mean | | 4.00 | — |",
+            "| the paper | | 3.33 | 1.03 |",
+        ):
             self.assertIn(line, text)
         self.assertNotIn("Bold", text)
 
@@ -67,11 +115,15 @@ class Tables(unittest.TestCase):
         records = [record("a", "g:9,x=1", 0.01)]
         self.assertIn("| g:9,x=1 |", self.table(records, "kernels=a matrices=g:9 column=gflops"))
         with self.assertRaisesRegex(u.BlockError, "2 matrices called g:9"):
-            self.table(records + [record("a", "g:9,x=2", 1)], "kernels=a matrices=g:9 column=gflops")
+            self.table(
+                records + [record("a", "g:9,x=2", 1)], "kernels=a matrices=g:9 column=gflops"
+            )
 
     def test_a_difference_within_the_spread_is_a_tie(self):
         times = {"a": [1, 2, 3, 75], "b": [2.5, 2.6, 2.7, 75], "c": [4, 4, 4, 75]}
-        found = [dict(record(kernel, "m", 1), warm_ms=ms, processes=3) for kernel, ms in times.items()]
+        found = [
+            dict(record(kernel, "m", 1), warm_ms=ms, processes=3) for kernel, ms in times.items()
+        ]
         text = self.table(found, "kernels=a,b,c matrices=m column=warm_us")
         self.assertIn("| **2000** | **2600** | 4000 |", text)
         self.assertIn("Bold: the best of the kernels here, and ties: their spreads overlap.", text)
@@ -83,7 +135,11 @@ class Tables(unittest.TestCase):
         self.assertFalse(records.is_tie(several, {**one, "processes": 3}))
 
     def test_what_has_other_machine_code_is_marked_and_what_is_unknown_left_out(self):
-        shown = [record("same", "m", 1, functions={"f": "1"}), record("changed", "m", 1, functions={"f": "3"}), record("old", "m", 1, code=None)]
+        shown = [
+            record("same", "m", 1, functions={"f": "1"}),
+            record("changed", "m", 1, functions={"f": "3"}),
+            record("old", "m", 1, code=None),
+        ]
         with unittest.mock.patch.object(records, "todays_code", lambda: {90: {"f": "1"}}):
             text = self.table(shown, "kernels=same,changed,old matrices=m column=warm_us")
         self.assertIn("| **1000** | **1000** (†) | — |", text)
@@ -94,8 +150,12 @@ class Tables(unittest.TestCase):
         for bad in ({"verified": False}, {"verified": "true"}):
             with self.assertRaisesRegex(u.RecordError, "line 7: .*not verified"):
                 self.table([record("a", "m", 1), record("b", "m", 1, **bad)], good)
-        for arguments, why in (("kernels=a matrices=n column=gflops", "0 matrices called n"), ("kernels=a matrices=m column=speed", "no column speed"),
-                               ("matrices=m column=gflops", "needs kernels="), (good + " kernal=a", "unknown: kernal")):
+        for arguments, why in (
+            ("kernels=a matrices=n column=gflops", "0 matrices called n"),
+            ("kernels=a matrices=m column=speed", "no column speed"),
+            ("matrices=m column=gflops", "needs kernels="),
+            (good + " kernal=a", "unknown: kernal"),
+        ):
             with self.assertRaisesRegex(u.BlockError, why):
                 self.table([record("a", "m", 1)], arguments)
 
@@ -121,36 +181,63 @@ class Masks(unittest.TestCase):
         def masked(**changes):
             return u.masked(REPORT.format(**{**first, **changes}))
 
-        self.assertEqual(masked(), masked(cpu="y z", one="0.0751", verified="all 10 results", assertions=11))
+        self.assertEqual(
+            masked(), masked(cpu="y z", one="0.0751", verified="all 10 results", assertions=11)
+        )
         self.assertNotEqual(masked(), masked(lanes="31.9"))
         self.assertNotEqual(masked(), masked(verified="8 of 9 results; WRONG: 1"))
         self.assertNotEqual(u.masked("46 passed, 0 failed"), u.masked("46 passed, 1 failed"))
 
 
 def step(gpus, exchange, milliseconds, code="library"):
-    return record("a", "m", 1, program="multigpu", gpus=gpus, exchange=exchange, step_ms={"graph": quartiles(milliseconds)}, parts=[],
-                  code=code, baseline=None)
+    return record(
+        "a",
+        "m",
+        1,
+        program="multigpu",
+        gpus=gpus,
+        exchange=exchange,
+        step_ms={"graph": quartiles(milliseconds)},
+        parts=[],
+        code=code,
+        baseline=None,
+    )
 
 
 @every
 class Sentences(Scratch):
     RECORDS = [
-        record("a", "m", 0.01), record("b", "m", 0.02), record("best_a", "m", 0.0125),
-        record("a", "n,x=1", 0.01), record("b", "n,x=1", 0.08),
-        step(1, "none", 0.5), step(2, "none", 0.25), step(2, "parts", 0.375), step(4, "none", 0.125, code=None),
+        record("a", "m", 0.01),
+        record("b", "m", 0.02),
+        record("best_a", "m", 0.0125),
+        record("a", "n,x=1", 0.01),
+        record("b", "n,x=1", 0.08),
+        step(1, "none", 0.5),
+        step(2, "none", 0.25),
+        step(2, "parts", 0.375),
+        step(4, "none", 0.125, code=None),
     ]
 
     def setUp(self):
         super().setUp()
         write(self.root / "GPU" / "a.jsonl", self.RECORDS)
-        self.patch(sentences, "records_of", lambda _, __, program: read_records("GPU", self.root, program))
+        self.patch(
+            sentences, "records_of", lambda _, __, program: read_records("GPU", self.root, program)
+        )
 
     def test_values_ratios_and_what_is_taken_of_several(self):
         for query, answer in (
-                ("a matrices=m", "10.0"), ("a matrices=m column=gflops digits=1", "1"), ("a/b matrices=m", "2.00"),
-                ("a/b matrices=m column=gflops digits=2", "2.0"), ("a/b matrices=m,n take=mean", "4.00"),
-                ("a/b matrices=m,n;x=1 take=range digits=2", "2.0 to 8.0"), ("b|best_a/a matrices=m as=less", "20"),
-                ("a|b matrices=m take=most per=4", "5.00"), ("step gpus=2 exchange=none matrices=m", "250"), ("step gpus=2 exchange=parts/none", "1.50")):
+            ("a matrices=m", "10.0"),
+            ("a matrices=m column=gflops digits=1", "1"),
+            ("a/b matrices=m", "2.00"),
+            ("a/b matrices=m column=gflops digits=2", "2.0"),
+            ("a/b matrices=m,n take=mean", "4.00"),
+            ("a/b matrices=m,n;x=1 take=range digits=2", "2.0 to 8.0"),
+            ("b|best_a/a matrices=m as=less", "20"),
+            ("a|b matrices=m take=most per=4", "5.00"),
+            ("step gpus=2 exchange=none matrices=m", "250"),
+            ("step gpus=2 exchange=parts/none", "1.50"),
+        ):
             self.assertEqual(sentences.answer(query), answer, query)
 
     def test_matrices_of_the_nearest_table(self):
@@ -165,19 +252,35 @@ class Sentences(Scratch):
         self.assertEqual(sentences.answer(r"printed /ell\s([\d.]+)x/ as=more", page), "72")
         with self.assertRaisesRegex(u.BlockError, "no generated block has"):
             sentences.answer("printed /9.99/", page)
-        self.assertEqual(sentences.answer("published table=he_gao_2016_speedups value=speedup rival=CSR-scalar precision=f32"), "4.24")
+        self.assertEqual(
+            sentences.answer(
+                "published table=he_gao_2016_speedups value=speedup rival=CSR-scalar precision=f32"
+            ),
+            "4.24",
+        )
 
     def test_refusals(self):
-        for query, why in (("a", "needs matrices="), ("a matrices=m colour=red", "unknown: colour"), ("c matrices=m", "no record of c"),
-                           ("a matrices=m,n take=sum", "take=sum"), ("a/b matrices=m as=half", "as=half"), ("a m", "no KEY=VALUE: m"),
-                           ("a matrices=m,n", "2 values; say take="), ("step gpus=2", "2 records of NVIDIA_H200 .*, of 1 matrices"),
-                           ("step gpus=4", "0 records")):  # records of unknown machine code are not shown
+        for query, why in (
+            ("a", "needs matrices="),
+            ("a matrices=m colour=red", "unknown: colour"),
+            ("c matrices=m", "no record of c"),
+            ("a matrices=m,n take=sum", "take=sum"),
+            ("a/b matrices=m as=half", "as=half"),
+            ("a m", "no KEY=VALUE: m"),
+            ("a matrices=m,n", "2 values; say take="),
+            ("step gpus=2", "2 records of NVIDIA_H200 .*, of 1 matrices"),
+            ("step gpus=4", "0 records"),
+        ):  # records of unknown machine code are not shown
             with self.assertRaisesRegex(u.BlockError, why):
                 sentences.answer(query)
 
     def test_filled_in_place(self):
-        text, changed, failed = u.update("It is <!-- = a/b\nmatrices=m digits=2 -->3<!--/--> times as fast.\n")
-        self.assertEqual(text, "It is <!-- = a/b\nmatrices=m digits=2 -->2.0<!--/--> times as fast.\n")
+        text, changed, failed = u.update(
+            "It is <!-- = a/b\nmatrices=m digits=2 -->3<!--/--> times as fast.\n"
+        )
+        self.assertEqual(
+            text, "It is <!-- = a/b\nmatrices=m digits=2 -->2.0<!--/--> times as fast.\n"
+        )
         self.assertIn("3 becomes 2.0", changed[0])
         self.assertEqual(failed, [])
         self.assertEqual(len(u.update("<!-- = nothing -->3<!--/-->")[2]), 1)
@@ -188,7 +291,9 @@ class Blocks(unittest.TestCase):
 
     def test_filled_and_then_up_to_date(self):
         text, changed, failed = u.update(self.TEXT)
-        self.assertEqual(text, "a\n<!-- output: echo one -->\n```text\n$ echo one\none\n```\n<!-- end -->\nb\n")
+        self.assertEqual(
+            text, "a\n<!-- output: echo one -->\n```text\n$ echo one\none\n```\n<!-- end -->\nb\n"
+        )
         self.assertEqual(changed, ["<!-- output: echo one -->"])
         self.assertEqual(failed, [])
         self.assertEqual(u.update(text), (text, [], []))

@@ -52,7 +52,10 @@ from records import ROOT, Data, RecordError
 from run_commands import run_bash
 from sentences import fill_numbers
 
-BLOCK = re.compile(r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
+    re.DOTALL | re.MULTILINE,
+)
 END = "<!-- end -->"
 
 
@@ -63,7 +66,9 @@ def run_command(command, expected_status=0, cut=None):
     """A fenced block of the command and of what it prints on stdout, without the lines `cut`."""
     done = run_bash(command)
     if done.returncode != expected_status:
-        raise BlockError(f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}")
+        raise BlockError(
+            f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}"
+        )
     # Which backend and why is for the reader's machine to say, not for the one that wrote this.
     text = re.sub(r"^(backend: cpu) \([^)]*\)", r"\1", done.stdout, flags=re.MULTILINE)
     # Nor is it of interest where the repository lies on it.
@@ -72,7 +77,9 @@ def run_command(command, expected_status=0, cut=None):
     text = re.sub(r"^--  +mkl_csr .*\n", "", text, flags=re.MULTILINE)
     if cut:
         first, last = (re.escape(part) for part in cut)
-        text, cuts = re.subn(rf"^{first}.*?(?=^{last})", "[...]\n\n", text, 1, re.DOTALL | re.MULTILINE)
+        text, cuts = re.subn(
+            rf"^{first}.*?(?=^{last})", "[...]\n\n", text, 1, re.DOTALL | re.MULTILINE
+        )
         if not cuts:
             raise BlockError(f"nothing to cut from '{cut[0]}' to '{cut[1]}'")
     language = "diff" if command.startswith("diff") else "text"
@@ -132,7 +139,9 @@ def quote_code(arguments):
 def make_claims(arguments):
     match = re.fullmatch(r"device=(\S+)( short=yes)?", arguments)
     if not match:
-        raise BlockError("claims need device=DEVICE[,DEVICE], short=yes if you like, and nothing else")
+        raise BlockError(
+            "claims need device=DEVICE[,DEVICE], short=yes if you like, and nothing else"
+        )
     devices = [Data(device) for device in match[1].split(",")]
     return (claims.short_table if match[2] else claims.claims_table)(*devices).markdown()
 
@@ -152,7 +161,9 @@ def fill(kind, options, argument):
         raise BlockError(f"what is '{options.strip()}'?")
     if kind == "code":
         return quote_code(argument)
-    return "\n" + (make_claims(argument) if kind == "claims" else RecordTable(argument).page()) + "\n"
+    return (
+        "\n" + (make_claims(argument) if kind == "claims" else RecordTable(argument).page()) + "\n"
+    )
 
 
 def update(text, with_commands=True, to_root=""):
@@ -189,8 +200,11 @@ def main():
     parser.add_argument("files", nargs="*", type=Path, help="default: every page of the tree")
     arguments = parser.parse_args()
     files = arguments.files or sorted(
-        page for depth in ("*.md", "*/*.md", "common/*/*.md", "[0-9][0-9]_*/*/*.md")
-        for page in ROOT.glob(depth) if page.parts[-2] != "build")
+        page
+        for depth in ("*.md", "*/*.md", "common/*/*.md", "[0-9][0-9]_*/*/*.md")
+        for page in ROOT.glob(depth)
+        if page.parts[-2] != "build"
+    )
     status = 0
     for file in files:
         name = os.path.relpath(file, ROOT)

@@ -55,12 +55,27 @@ def shown(path):
 def make(*words, capture=False, shows_compiling=False):
     """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. shows_compiling: what goes
     to stderr is shown, without make's own errors, since the reader sees what they are about."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "ARGS"))}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("MAKE", "MFLAGS", "ARGS"))
+    }
     if not IN_HANDOUT:
-        environment["SPMV_KITS"] = str(ROOT / "build/kits")  # what judges an exercise is compiled once, and not for every step
-    command = functools.partial(subprocess.Popen, ["make", "--no-print-directory", *words, "BACKEND=cpu"], env=environment, cwd=ROOT, text=True)
+        environment["SPMV_KITS"] = str(
+            ROOT / "build/kits"
+        )  # what judges an exercise is compiled once, and not for every step
+    command = functools.partial(
+        subprocess.Popen,
+        ["make", "--no-print-directory", *words, "BACKEND=cpu"],
+        env=environment,
+        cwd=ROOT,
+        text=True,
+    )
     if not shows_compiling:
-        done = command(stdout=subprocess.PIPE if capture else None, stderr=subprocess.STDOUT if capture else None)
+        done = command(
+            stdout=subprocess.PIPE if capture else None,
+            stderr=subprocess.STDOUT if capture else None,
+        )
         output = done.communicate()[0] or ""
         return done.returncode, output
     with tempfile.TemporaryFile("w+") as output:
@@ -100,26 +115,42 @@ class Puzzle:
         if not (BUILT / "puzzle.a").exists():
             print("The emulator is compiled first, which takes a minute, once.", file=sys.stderr)
             if make("-C", str(HERE), "runner")[0]:
-                raise LearnError("the emulator could not be compiled; make run says what this machine lacks")
+                raise LearnError(
+                    "the emulator could not be compiled; make run says what this machine lacks"
+                )
         return make("-C", str(HERE), "puzzle", f"SOURCE={self.file}", capture=True)
 
     def check(self):
         """(SOLVED, NOT_SOLVED or UNKNOWN, what to print)."""
         status, output = self.build()
         if status:
-            lines = [line for line in output.replace(f"{ROOT}/", "").splitlines() if not line.startswith(("make", "  compile", "  link"))]
-            return NOT_SOLVED, "  It does not compile:\n" + "\n".join(f"    {line}" for line in lines[:12])
+            lines = [
+                line
+                for line in output.replace(f"{ROOT}/", "").splitlines()
+                if not line.startswith(("make", "  compile", "  link"))
+            ]
+            return NOT_SOLVED, "  It does not compile:\n" + "\n".join(
+                f"    {line}" for line in lines[:12]
+            )
         try:
             done = subprocess.run([str(self.program)], capture_output=True, text=True, timeout=20)
         except subprocess.TimeoutExpired:
-            return NOT_SOLVED, "  WRONG   it does not come to its end: a loop that some thread never leaves"
+            return (
+                NOT_SOLVED,
+                "  WRONG   it does not come to its end: a loop that some thread never leaves",
+            )
         if done.returncode < 0:
-            return NOT_SOLVED, f"  UNSAFE  the process died of signal {-done.returncode}, as after a write outside of a local array"
+            return (
+                NOT_SOLVED,
+                f"  UNSAFE  the process died of signal {-done.returncode}, as after a write outside of a local array",
+            )
         if done.returncode == UNKNOWN:
             raise LearnError(done.stderr.strip())
         text = re.sub(r"(?<=UNSAFE  ).*", lambda match: tidy(match[0]), done.stdout.rstrip())
         if done.returncode == NOT_SOLVED:
-            for number, line in enumerate(self.file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            for number, line in enumerate(
+                self.file.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+            ):
                 if "TODO" in line:
                     text += f"\n\n  The TODO is in line {number} of {shown(self.file)}."
         return done.returncode, text
@@ -130,12 +161,16 @@ class Puzzle:
         if status:
             raise LearnError("it does not compile yet")
         trace, page = BUILT / f"{self.name}.jsonl", ROOT / f"build/watch/{self.name}.html"
-        done = subprocess.run([str(self.program), "--trace", str(trace)], capture_output=True, text=True, timeout=20)
+        done = subprocess.run(
+            [str(self.program), "--trace", str(trace)], capture_output=True, text=True, timeout=20
+        )
         if done.returncode:
             raise LearnError(done.stderr.strip() or "it could not be recorded")
         page.parent.mkdir(parents=True, exist_ok=True)
         found = traces.read(trace)
-        reported = any(event[0] == "failure" for event in found[0]["events"])  # the page opens there
+        reported = any(
+            event[0] == "failure" for event in found[0]["events"]
+        )  # the page opens there
         page.write_text(watch.page(found, [], "" if reported else "store"), encoding="utf-8")
         return page
 
@@ -145,27 +180,49 @@ class StepExercise:
 
     def __init__(self, step, exercise, after):
         self.name, self.step, self.after = exercise.name, step.directory, after
-        self.title = f"step {step.directory[:2]}, {step.title}: {exercise.name} (level: {exercise.level})"
+        self.title = (
+            f"step {step.directory[:2]}, {step.title}: {exercise.name} (level: {exercise.level})"
+        )
         self.hints = [hint for hole in exercise.hints for hint in hints_of(hole)[1]]
         self.directory = ROOT if IN_HANDOUT else HANDOUTS / self.step
         self.files = [self.directory / self.step / name for name in exercise.files]
-        self.solution = " and ".join(f"{self.step}/{name}" for name in exercise.files) + " of the repository" * IN_HANDOUT
+        self.solution = (
+            " and ".join(f"{self.step}/{name}" for name in exercise.files)
+            + " of the repository" * IN_HANDOUT
+        )
 
     def prepare(self):
         if not self.directory.exists():
-            status, output = make("handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}", capture=True)
+            status, output = make(
+                "handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}", capture=True
+            )
             if status:
                 raise LearnError(output.strip())
 
     def describe(self):
-        return (f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}."
-                + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read up to there now, the rest afterwards."))  # fmt: skip
+        return (
+            f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}."
+            + (
+                ""
+                if IN_HANDOUT
+                else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read up to there now, the rest afterwards."
+            )
+        )
 
     def check(self):
-        status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", shows_compiling=True)
-        text = re.sub(r"^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?", "", output, flags=re.MULTILINE).rstrip()
+        status, output = make(
+            "-C", str(self.directory), "check", f"ARGS={self.name}", shows_compiling=True
+        )
+        text = re.sub(
+            r"^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?",
+            "",
+            output,
+            flags=re.MULTILINE,
+        ).rstrip()
         if not IN_HANDOUT:  # "Where:" names a command, which is typed at the root of the repository
-            text = text.replace(f"make -C {self.step} ", f"make -C {shown(self.directory)}/{self.step} ")
+            text = text.replace(
+                f"make -C {self.step} ", f"make -C {shown(self.directory)}/{self.step} "
+            )
         if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
             raise LearnError(text or f"make -C {shown(self.directory)} check has failed")
         return (NOT_SOLVED if status else SOLVED), text
@@ -184,11 +241,17 @@ def exercises():
     puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
     found = [Puzzle(name, puzzles[name]) for name in puzzles.sections()]
     guide = "" if IN_HANDOUT else (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
-    after = {name: text for names, text in re.findall(r"^\| \d\d \| (`.*?) \| (.*?) \|", guide, re.MULTILINE)
-             for name in re.findall(r"`(\w+)`", names)}  # fmt: skip
+    after = {
+        name: text
+        for names, text in re.findall(r"^\| \d\d \| (`.*?) \| (.*?) \|", guide, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
     for path in sorted(ROOT.glob("[0-9][0-9]_*/exercise.ini")):
         step = read_step(path.parent)
-        found += [StepExercise(step, exercise, after.get(exercise.name, "")) for exercise in step.exercises]
+        found += [
+            StepExercise(step, exercise, after.get(exercise.name, ""))
+            for exercise in step.exercises
+        ]
     return found
 
 
@@ -203,17 +266,29 @@ class Progress:
         except FileNotFoundError:
             self.solved, self.hints = [], {}
         except (ValueError, KeyError, TypeError):
-            raise LearnError(f"{shown(self.file)} cannot be read; delete it to begin anew: what you wrote stays") from None
+            raise LearnError(
+                f"{shown(self.file)} cannot be read; delete it to begin anew: what you wrote stays"
+            ) from None
 
     def save(self):
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps({"solved": self.solved, "hints": self.hints}, indent=1) + "\n", encoding="utf-8")
+        self.file.write_text(
+            json.dumps({"solved": self.solved, "hints": self.hints}, indent=1) + "\n",
+            encoding="utf-8",
+        )
 
     def next_of(self, every, after=None):
         """The first that is not solved, from behind `after` on; or None."""
         names = [exercise.name for exercise in every]
         start = names.index(after.name) + 1 if after else 0
-        return next((exercise for exercise in every[start:] + every[:start] if exercise.name not in self.solved), None)
+        return next(
+            (
+                exercise
+                for exercise in every[start:] + every[:start]
+                if exercise.name not in self.solved
+            ),
+            None,
+        )
 
 
 # --- What is said ---------------------------------------------------------------------------------
@@ -234,7 +309,11 @@ def run(exercise, progress):
     status, text = exercise.check()
     say(text)
     if status == SOLVED:
-        say(f"\nSolved. You can now {exercise.after.rstrip('.')}." if exercise.after else "\nSolved.")
+        say(
+            f"\nSolved. You can now {exercise.after.rstrip('.')}."
+            if exercise.after
+            else "\nSolved."
+        )
         if exercise.name not in progress.solved:
             progress.solved.append(exercise.name)
             progress.save()
@@ -244,11 +323,21 @@ def run(exercise, progress):
 def hint(exercise, progress):
     number = progress.hints.get(exercise.name, 0)
     if number < len(exercise.hints):
-        say(f"Hint {number + 1} of {len(exercise.hints)} for {exercise.name}: {exercise.hints[number]}")
+        say(
+            f"Hint {number + 1} of {len(exercise.hints)} for {exercise.name}: {exercise.hints[number]}"
+        )
         progress.hints[exercise.name] = number + 1
         progress.save()
     else:
-        say("\n".join([f"These were all {number} hints for {exercise.name}:", *exercise.hints, f"A solution: {exercise.solution}"]))
+        say(
+            "\n".join(
+                [
+                    f"These were all {number} hints for {exercise.name}:",
+                    *exercise.hints,
+                    f"A solution: {exercise.solution}",
+                ]
+            )
+        )
 
 
 def open_page(exercise):
@@ -296,17 +385,32 @@ def session(exercise, every, progress):
                 before = times(exercise)
                 status = run(exercise, progress)
         exercise = progress.next_of(every, exercise)
-    say(f"\nAll {len(every)} are solved." + " README.md says what there is beyond: your matrices, a GPU, the papers' figures." * (not IN_HANDOUT))
+    say(
+        f"\nAll {len(every)} are solved."
+        + " README.md says what there is beyond: your matrices, a GPU, the papers' figures."
+        * (not IN_HANDOUT)
+    )
 
 
 def choose(every, progress, name, hint=False):
     if not name:
-        begun = [e for e in every if hint and any(file.exists() and "TODO" in file.read_text(errors="replace") for file in e.files)]
+        begun = [
+            e
+            for e in every
+            if hint
+            and any(
+                file.exists() and "TODO" in file.read_text(errors="replace") for file in e.files
+            )
+        ]
         return progress.next_of(begun or every)
-    found = [exercise for exercise in every if exercise.name == name] or [exercise for exercise in every if exercise.name.startswith(name)]
+    found = [exercise for exercise in every if exercise.name == name] or [
+        exercise for exercise in every if exercise.name.startswith(name)
+    ]
     if len(found) != 1:
-        raise LearnError(f"{'several exercises begin' if found else 'no exercise begins'} with '{name}'; "
-                         f"there are {', '.join(exercise.name for exercise in every)}")  # fmt: skip
+        raise LearnError(
+            f"{'several exercises begin' if found else 'no exercise begins'} with '{name}'; "
+            f"there are {', '.join(exercise.name for exercise in every)}"
+        )
     return found[0]
 
 
@@ -321,7 +425,9 @@ def main():
         every, progress = [e for e in exercises() if arguments.step in ("", e.step)], Progress()
         if arguments.list:
             for exercise in every:
-                say(f"{'solved' if exercise.name in progress.solved else '      '}  {exercise.name:20} {exercise.title}")
+                say(
+                    f"{'solved' if exercise.name in progress.solved else '      '}  {exercise.name:20} {exercise.title}"
+                )
             return SOLVED
         exercise = choose(every, progress, arguments.exercise, arguments.hint)
         if not exercise:
@@ -334,7 +440,11 @@ def main():
         elif arguments.once or not sys.stdin.isatty():
             introduce(exercise, every, progress)
             status = run(exercise, progress)
-            say("\nNext: make learn" if status == SOLVED else "\nNext: change the file, then make learn again; make hint gives a hint.")
+            say(
+                "\nNext: make learn"
+                if status == SOLVED
+                else "\nNext: change the file, then make learn again; make hint gives a hint."
+            )
             return status
         else:
             session(exercise, every, progress)

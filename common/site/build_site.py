@@ -24,8 +24,19 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ASSETS = (".png", ".svg", ".jpg", ".gif", ".ipynb")
 PAGES = ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "plots/figures/*.md")
-LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".sh": "bash",
-             ".mk": "make", ".toml": "toml", ".ini": "ini", ".json": "json", ".js": "javascript"}  # fmt: skip
+LANGUAGES = {
+    ".cu": "cuda",
+    ".cuh": "cuda",
+    ".cpp": "cpp",
+    ".hpp": "cpp",
+    ".py": "python",
+    ".sh": "bash",
+    ".mk": "make",
+    ".toml": "toml",
+    ".ini": "ini",
+    ".json": "json",
+    ".js": "javascript",
+}
 LINK = re.compile(r"(\]\()([^)\s]+)(\))|(\b(?:src|href)=\")([^\"]+)(\")")
 
 
@@ -43,7 +54,10 @@ def outside_code(text, change):
     code = re.compile(rf"{fence}|^(?: {{4}}|\t)[^\n]*$|{span}", re.DOTALL | re.MULTILINE)
     done, position = [], 0
     for match in code.finditer(text):
-        done += [change(text[position : match.start()], text.count("\n", 0, position) + 1), match[0]]
+        done += [
+            change(text[position : match.start()], text.count("\n", 0, position) + 1),
+            match[0],
+        ]
         position = match.end()
     return "".join(done) + change(text[position:], text.count("\n", 0, position) + 1)
 
@@ -66,7 +80,9 @@ def rewrite(text, link):
     text = outside_code(text, change)
     text = re.sub(r"^```cpp$", "```cuda", text, flags=re.MULTILINE)
     # A list or a table needs an empty line before it.
-    text = re.sub(r"^((?![-*|#>\s]|\d+\. ).*[^\n])\n(?=- |\* |1\. )", r"\1\n\n", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^((?![-*|#>\s]|\d+\. ).*[^\n])\n(?=- |\* |1\. )", r"\1\n\n", text, flags=re.MULTILINE
+    )
     return text
 
 
@@ -75,7 +91,10 @@ class Pages:
 
     def __init__(self, root, output):
         self.root, self.output = root, output
-        self.pages, self.sources = {}, set()  # path in the repository -> text; source files shown as pages
+        self.pages, self.sources = (
+            {},
+            set(),
+        )  # path in the repository -> text; source files shown as pages
 
     def add(self, *patterns):
         for pattern in patterns:
@@ -119,7 +138,9 @@ class Pages:
         file = self.root / path
         head = f"---\nhide: [toc]\nsearch:\n  exclude: true\n---\n# {path}\n\n"
         if file.is_dir():
-            return head + "".join(f"- {entry.name}\n" for entry in sorted(file.iterdir()) if entry.name[0] != ".")
+            return head + "".join(
+                f"- {entry.name}\n" for entry in sorted(file.iterdir()) if entry.name[0] != "."
+            )
         text = file.read_text(encoding="utf-8").rstrip("\n")
         language = LANGUAGES.get(file.suffix, "make" if file.name == "Makefile" else "text")
         ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
@@ -151,11 +172,15 @@ def lessons(pages):
 
 def with_run(text, step):
     """A lesson with its run: below the paragraph that names `make watch`, opened by a click; at the end if none does."""
-    run = (f'\n\n<details><summary>Step through a run of this step, request by request</summary>\n'
-           f'<iframe class="run" title="a run of {step}" loading="lazy" src="../watch/{step}.html"></iframe>\n</details>\n\n'
-           f"[The same on a page of its own](../watch/{step}.html)\n")  # fmt: skip
+    run = (
+        f"\n\n<details><summary>Step through a run of this step, request by request</summary>\n"
+        f'<iframe class="run" title="a run of {step}" loading="lazy" src="../watch/{step}.html"></iframe>\n</details>\n\n'
+        f"[The same on a page of its own](../watch/{step}.html)\n"
+    )
     at = text.find("\n\n", text.find(f"`make -C {step} watch`"))
-    return text[:at] + run + text[at:] if f"`make -C {step} watch`" in text and at >= 0 else text + run
+    return (
+        text[:at] + run + text[at:] if f"`make -C {step} watch`" in text and at >= 0 else text + run
+    )
 
 
 def write_runs(program, pages):
@@ -164,8 +189,11 @@ def write_runs(program, pages):
     for tour in sorted(ROOT.glob("[0-9][0-9]_*/tour.txt")):
         step = tour.parent.name
         file = pages.output / "watch" / f"{step}.html"
-        done = subprocess.run([sys.executable, HERE.parent / "watch" / "watch.py", program, file, "--tour", tour],
-                              capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, HERE.parent / "watch" / "watch.py", program, file, "--tour", tour],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             raise SiteError(f"{step}/tour.txt: {done.stderr.strip()}")
         idea = tour.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
@@ -173,8 +201,11 @@ def write_runs(program, pages):
         lines.append(f"- [{kernels}]({step}.html): {idea}\n")
         readme = f"{step}/README.md"
         pages.pages[readme] = with_run(pages.pages[readme], step)
-    pages.write("watch/index.md", "# Runs, step by step\n\nEach page steps through a run on the CPU backend, "
-                "request by request: lanes, addresses, sectors and values.\n\n" + "".join(lines))  # fmt: skip
+    pages.write(
+        "watch/index.md",
+        "# Runs, step by step\n\nEach page steps through a run on the CPU backend, "
+        "request by request: lanes, addresses, sectors and values.\n\n" + "".join(lines),
+    )
 
 
 def build(program, output):
@@ -182,15 +213,22 @@ def build(program, output):
     shutil.rmtree(source, ignore_errors=True)
     pages = Pages(ROOT, source)
     pages.add(*PAGES)
-    hidden = ["common/coursework/answers.md", "common/primer/tests/solutions.md"]  # for who looks for them, not for the search
+    hidden = [
+        "common/coursework/answers.md",
+        "common/primer/tests/solutions.md",
+    ]  # for who looks for them, not for the search
     for path in hidden:
         pages.pages[path] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[path]
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
-    api = pages.link("README.md")("06_pcsr/one_pass/one_pass.cuh", 1)  # what it declares, with the comments that tell of it
+    api = pages.link("README.md")(
+        "06_pcsr/one_pass/one_pass.cuh", 1
+    )  # what it declares, with the comments that tell of it
     pages.write_all()
     pages.write("site.css", (HERE / "site.css").read_bytes())
-    others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path not in hidden]
+    others = [
+        path for path in pages.pages if re.match(r"(common|plots)/", path) and path not in hidden
+    ]
     primer = [path for path in others if path.startswith("common/primer/")]
     primer.sort(key=lambda path: not path.endswith("README.md"))
     navigation = [
@@ -200,15 +238,26 @@ def build(program, output):
         {"Runs, step by step": "watch/index.md"},
         {"Results": ["results/index.md", *(path for path in others if path.startswith("plots/"))]},
         {"API": [api]},
-        {"Behind the steps": [path for path in others if path.startswith("common/") and path not in primer]},
+        {
+            "Behind the steps": [
+                path for path in others if path.startswith("common/") and path not in primer
+            ]
+        },
     ]
     # JSON is YAML, too.
-    settings = {"INHERIT": str(HERE / "mkdocs.yml"), "docs_dir": str(source), "site_dir": str(output), "nav": navigation,
-                "site_url": os.environ.get("SITE_URL", "")}  # fmt: skip
+    settings = {
+        "INHERIT": str(HERE / "mkdocs.yml"),
+        "docs_dir": str(source),
+        "site_dir": str(output),
+        "nav": navigation,
+        "site_url": os.environ.get("SITE_URL", ""),
+    }
     configuration = output.with_name(output.name + ".yml")
     configuration.write_text(json.dumps(settings, indent=1), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", configuration],
-                          env=dict(os.environ, NO_MKDOCS_2_WARNING="1"))  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", configuration],
+        env=dict(os.environ, NO_MKDOCS_2_WARNING="1"),
+    )
     if done.returncode:
         raise SiteError("MkDocs did not render the pages above")
     return faults(output)
@@ -220,10 +269,12 @@ def results(pages):
     if not report.exists():
         raise SiteError("build/report.html is not there: make report")
     pages.write("results/report.html", report.read_bytes())
-    return ("# Results\n\n[All figures and tables on one page](report.html): which kernel for which matrix, every "
-            "measurement, and the papers' charts beside ours.\n\nHow they were measured, and whether the papers' "
-            "claims hold: [plots/README.md](../plots/README.md). The papers' tables beside ours: "
-            "[TABLES.md](../plots/figures/TABLES.md).\n")  # fmt: skip
+    return (
+        "# Results\n\n[All figures and tables on one page](report.html): which kernel for which matrix, every "
+        "measurement, and the papers' charts beside ours.\n\nHow they were measured, and whether the papers' "
+        "claims hold: [plots/README.md](../plots/README.md). The papers' tables beside ours: "
+        "[TABLES.md](../plots/figures/TABLES.md).\n"
+    )
 
 
 def main():
@@ -238,7 +289,9 @@ def main():
     for fault in found:
         print(f"error: {fault}", file=sys.stderr)
     if not found:
-        print(f"{arguments.output}: python3 -m http.server -d {arguments.output} shows it; its search needs a server")
+        print(
+            f"{arguments.output}: python3 -m http.server -d {arguments.output} shows it; its search needs a server"
+        )
     return 1 if found else 0
 
 

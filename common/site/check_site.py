@@ -26,7 +26,11 @@ class Page(HTMLParser):
     def handle_endtag(self, tag):
         self.code -= tag in ("pre", "code", "script", "style")
         if tag == "p":
-            self.raw += [line for line in self.text.splitlines() if line.startswith(("- ", "| ", "```", "# "))]
+            self.raw += [
+                line
+                for line in self.text.splitlines()
+                if line.startswith(("- ", "| ", "```", "# "))
+            ]
 
     def handle_data(self, data):
         if not self.code:
@@ -43,6 +47,11 @@ def faults(site):
             parts = urlsplit(address)
             if parts.scheme != "data" and (parts.scheme or parts.netloc):
                 found.add(f"{name}: loads {address} over the network")
-            elif parts.path and not parts.scheme and file.name != "404.html" and not (file.parent / unquote(parts.path)).is_file():
+            elif (
+                parts.path
+                and not parts.scheme
+                and file.name != "404.html"
+                and not (file.parent / unquote(parts.path)).is_file()
+            ):
                 found.add(f"{name}: {address} leads nowhere")
     return sorted(found)

@@ -13,21 +13,30 @@ class Markdown(unittest.TestCase):
         return rewrite(text, lambda target, line: f"<{target} of line {line}>")
 
     def test_links_are_rewritten(self):
-        self.assertEqual(self.rewritten("a\n[b](c.cuh) and\n![d](e.png)"),
-                         "a\n[b](<c.cuh of line 2>) and\n![d](<e.png of line 3>)")  # fmt: skip
+        self.assertEqual(
+            self.rewritten("a\n[b](c.cuh) and\n![d](e.png)"),
+            "a\n[b](<c.cuh of line 2>) and\n![d](<e.png of line 3>)",
+        )
         self.assertEqual(self.rewritten('<img src="a.svg">'), '<img src="<a.svg of line 1>">')
 
     def test_links_after_code(self):
         text = "`a[0](b)` and [`c`](d.cu)\n\n```cpp\ne[0](f);\n```\n\n    g[0](h)\n\n[i](j)"
-        self.assertEqual(self.rewritten(text), text.replace("cpp", "cuda").replace("(d.cu)", "(<d.cu of line 1>)")
-                         .replace("(j)", "(<j of line 9>)"))  # fmt: skip
+        self.assertEqual(
+            self.rewritten(text),
+            text.replace("cpp", "cuda")
+            .replace("(d.cu)", "(<d.cu of line 1>)")
+            .replace("(j)", "(<j of line 9>)"),
+        )
 
     def test_other_addresses_stay(self):
         for text in ("[a](https://example.org/b)", "[a](#b)", "[a](mailto:b@example.org)"):
             self.assertEqual(self.rewritten(text), text)
 
     def test_collapsed_sections_lists_and_comments(self):
-        self.assertEqual(self.rewritten("<details><summary>a</summary>"), '<details markdown="1"><summary>a</summary>')
+        self.assertEqual(
+            self.rewritten("<details><summary>a</summary>"),
+            '<details markdown="1"><summary>a</summary>',
+        )
         self.assertEqual(self.rewritten("text:\n- one\n- two"), "text:\n\n- one\n- two")
         self.assertEqual(self.rewritten("<!-- output: make [a](b) -->\ntext"), "\ntext")
 
@@ -45,7 +54,14 @@ class Links(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.root = Path(scratch.name) / "root"
-        for path in ("README.md", "01_a/README.md", "01_a/more.md", "01_a/a.cuh", "01_a/a.png", "01_a/folder/b.cpp"):
+        for path in (
+            "README.md",
+            "01_a/README.md",
+            "01_a/more.md",
+            "01_a/a.cuh",
+            "01_a/a.png",
+            "01_a/folder/b.cpp",
+        ):
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(f"# {path}\n", encoding="utf-8")
         self.pages = Pages(self.root, Path(scratch.name) / "pages")
@@ -60,17 +76,32 @@ class Links(unittest.TestCase):
         self.assertEqual(self.pages.link("README.md")("01_a", 1), "01_a/README.md")
         self.pages.write_all()
         self.assertTrue((self.pages.output / "01_a/a.png").is_file())
-        self.assertIn("# 01_a/a.cuh", (self.pages.output / "source/01_a/a.cuh.md").read_text(encoding="utf-8"))
-        self.assertIn("- b.cpp", (self.pages.output / "source/01_a/folder.md").read_text(encoding="utf-8"))
+        self.assertIn(
+            "# 01_a/a.cuh", (self.pages.output / "source/01_a/a.cuh.md").read_text(encoding="utf-8")
+        )
+        self.assertIn(
+            "- b.cpp", (self.pages.output / "source/01_a/folder.md").read_text(encoding="utf-8")
+        )
 
     def test_a_link_that_leads_nowhere(self):
         for target in ("b.cuh", "../../outside"):
-            with self.assertRaisesRegex(SiteError, "01_a/README.md:7: the link to .* leads nowhere"):
+            with self.assertRaisesRegex(
+                SiteError, "01_a/README.md:7: the link to .* leads nowhere"
+            ):
                 self.pages.link("01_a/README.md")(target, 7)
 
     def test_a_step_of_several_pages(self):
-        self.assertEqual(lessons(self.pages.pages),
-                         [{"01_a/README.md": [{"01_a/README.md": "01_a/README.md"}, {"01_a/more.md": "01_a/more.md"}]}])  # fmt: skip
+        self.assertEqual(
+            lessons(self.pages.pages),
+            [
+                {
+                    "01_a/README.md": [
+                        {"01_a/README.md": "01_a/README.md"},
+                        {"01_a/more.md": "01_a/more.md"},
+                    ]
+                }
+            ],
+        )
 
     def test_every_link_of_the_repository(self):
         pages = Pages(ROOT, self.pages.output)
@@ -83,11 +114,18 @@ class Site(unittest.TestCase):
     def test_faults(self):
         with tempfile.TemporaryDirectory() as scratch:
             site = Path(scratch)
-            (site / "good.html").write_text('<p>x</p><img src="data:,"><a href="https://example.org">z</a>')
+            (site / "good.html").write_text(
+                '<p>x</p><img src="data:,"><a href="https://example.org">z</a>'
+            )
             self.assertEqual(faults(site), [])
-            (site / "bad.html").write_text('<img src="no.png"><iframe src="good.html"></iframe><p>text\n- c</p>'
-                                           '<script src="https://example.org/d.js"></script>')  # fmt: skip
+            (site / "bad.html").write_text(
+                '<img src="no.png"><iframe src="good.html"></iframe><p>text\n- c</p>'
+                '<script src="https://example.org/d.js"></script>'
+            )
             found = "\n".join(faults(site))
-            for wanted in ("no.png leads nowhere", "not rendered: - c",
-                           "loads https://example.org/d.js over the network"):  # fmt: skip
+            for wanted in (
+                "no.png leads nowhere",
+                "not rendered: - c",
+                "loads https://example.org/d.js over the network",
+            ):
                 self.assertIn(wanted, found)

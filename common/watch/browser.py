@@ -8,8 +8,24 @@ import tempfile
 from pathlib import Path
 
 # What a key gives, and its number on Windows, without which some do nothing.
-KEYS = {"Space": (" ", 32), **{key: (key, code) for key, code in (("Tab", 9), ("Enter", 13), ("End", 35), ("Home", 36), ("ArrowUp", 38), ("ArrowRight", 39), ("ArrowDown", 40))}}
-PHONE = dict(width=400, height=800, deviceScaleFactor=1, mobile=False)  # Emulation.setDeviceMetricsOverride
+KEYS = {
+    "Space": (" ", 32),
+    **{
+        key: (key, code)
+        for key, code in (
+            ("Tab", 9),
+            ("Enter", 13),
+            ("End", 35),
+            ("Home", 36),
+            ("ArrowUp", 38),
+            ("ArrowRight", 39),
+            ("ArrowDown", 40),
+        )
+    },
+}
+PHONE = dict(
+    width=400, height=800, deviceScaleFactor=1, mobile=False
+)  # Emulation.setDeviceMetricsOverride
 
 
 def cpu_ms(root, thread=""):
@@ -29,7 +45,11 @@ def cpu_ms(root, thread=""):
     def descends(process):
         return process == root or (process in parents and descends(parents[process]))
 
-    return sum(ticks for process, ticks in spent.items() if descends(process)) * 1000 / os.sysconf("SC_CLK_TCK")
+    return (
+        sum(ticks for process, ticks in spent.items() if descends(process))
+        * 1000
+        / os.sysconf("SC_CLK_TCK")
+    )
 
 
 def find():
@@ -62,12 +82,29 @@ class Browser:
             os.dup2(103, 3)
             os.dup2(104, 4)
 
-        command = [find(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                   "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
-                   "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self.profile.name}",
-                   f"--window-size={self.size}", "--remote-debugging-pipe", "about:blank"]  # fmt: skip
-        self.process = subprocess.Popen(command, preexec_fn=pipes, close_fds=False, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)  # fmt: skip
+        command = [
+            find(),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--hide-scrollbars",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={self.profile.name}",
+            f"--window-size={self.size}",
+            "--remote-debugging-pipe",
+            "about:blank",
+        ]
+        self.process = subprocess.Popen(
+            command,
+            preexec_fn=pipes,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self.session = None
@@ -99,7 +136,9 @@ class Browser:
             details = of["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
         elif method == "Runtime.consoleAPICalled" and of["type"] in ("error", "warning", "assert"):
-            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in of["args"]))
+            self.errors.append(
+                " ".join(str(a.get("value", a.get("description"))) for a in of["args"])
+            )
         elif method == "Log.entryAdded" and of["entry"]["level"] in ("error", "warning"):
             self.errors.append(of["entry"]["text"])
         elif method == "Network.requestWillBeSent" and not of["request"]["url"].startswith("data:"):
@@ -128,7 +167,9 @@ class Browser:
 
     def evaluate(self, expression):
         """The value of a JavaScript expression; waits for a promise. Raises BrowserError."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
             raise BrowserError(details.get("exception", {}).get("description") or details["text"])
@@ -137,7 +178,9 @@ class Browser:
     def page_ms(self):
         """CPU time of the page's own thread since it was opened, in ms."""
         metrics = self.call("Performance.getMetrics")["metrics"]
-        return next(1000 * metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+        return next(
+            1000 * metric["value"] for metric in metrics if metric["name"] == "TaskDuration"
+        )
 
     def press(self, *keys):
         """Letters, or keys by their names."""
@@ -145,4 +188,11 @@ class Browser:
             key, code = KEYS.get(name, (name, 0))
             text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
             for kind in ("keyDown", "keyUp"):
-                self.call("Input.dispatchKeyEvent", type=kind, key=key, code=name, windowsVirtualKeyCode=code, text=text if kind == "keyDown" else "")
+                self.call(
+                    "Input.dispatchKeyEvent",
+                    type=kind,
+                    key=key,
+                    code=name,
+                    windowsVirtualKeyCode=code,
+                    text=text if kind == "keyDown" else "",
+                )

@@ -1,5 +1,5 @@
-// For learners: a tour of any run, whose stops are found by what happens there, and a mode in which one predicts what a
-// request will touch.
+// For learners: a tour of any run, whose stops are found by what happens there, and a mode in which
+// one predicts what a request will touch.
 "use strict";
 
 // The stops {title, text, kernel, event}. What a text says is counted in the run.
@@ -7,7 +7,14 @@ function tourOf(runs) {
   return runs.flatMap(run => {
     const stops = [];
     const add = (m, title, text) => {
-      if (m !== undefined && m >= 0) stops.push({title: runs.length > 1 ? `${run.name}: ${title}` : title, text, kernel: run.name, event: run.moments[m].event, m});
+      if (m !== undefined && m >= 0)
+        stops.push({
+          title: runs.length > 1 ? `${run.name}: ${title}` : title,
+          text,
+          kernel: run.name,
+          event: run.moments[m].event,
+          m
+        });
     };
     const best = worth => {  // the first moment of the greatest worth above 0
       let found = -1, most = 0;
@@ -22,34 +29,67 @@ function tourOf(runs) {
 
     const first = best(moment => ACCESSES.has(moment.kind));
     if (first < 0) return [];
-    add(first, "The first request", `A warp asks for ${nameOf(first)}: ${plural(counts(first).lanes, "lane")}, ${plural(counts(first).sectors, "sector")} of 32 bytes. ` +
-      "Colours are lanes; what is hatched is moved and not used.");
+    add(first, "The first request",
+        `A warp asks for ${nameOf(first)}: ${plural(counts(first).lanes, "lane")}, ${
+            plural(counts(first).sectors, "sector")} of 32 bytes. ` +
+            "Colours are lanes; what is hatched is moved and not used.");
     const [worst] = kinds.worst;
     if (worst !== undefined && worst !== first) {
-      add(worst, "The request that wastes most", `Its lanes use ${plural(counts(worst).used, "byte")} of ${nameOf(worst)}, which ${plural(counts(worst).ideal, "sector")} could hold. ` +
-        `They are so far apart that the request touches ${counts(worst).sectors}.`);
+      add(worst, "The request that wastes most",
+          `Its lanes use ${plural(counts(worst).used, "byte")} of ${nameOf(worst)}, which ${
+              plural(counts(worst).ideal, "sector")} could hold. ` +
+              `They are so far apart that the request touches ${counts(worst).sectors}.`);
     }
-    const x = best(moment => moment.kind === "load" && moment.array?.name === "x" ? moment.counts.sectors : 0);
+    const x = best(
+        moment => moment.kind === "load" && moment.array?.name === "x" ? moment.counts.sectors : 0);
     if (x >= 0 && x !== worst) {
-      add(x, "x, where the columns say", `The columns of the matrix decide which elements of x the lanes want: here ${plural(counts(x).sectors, "sector")} for ${plural(counts(x).lanes, "lane")}.`);
+      add(x, "x, where the columns say",
+          `The columns of the matrix decide which elements of x the lanes want: here ${
+              plural(counts(x).sectors, "sector")} for ${plural(counts(x).lanes, "lane")}.`);
     }
-    const idle = best(moment => moment.counts && moment.live !== moment.mask ? LANES - moment.counts.lanes : 0);
+    const idle = best(
+        moment => moment.counts && moment.live !== moment.mask ? LANES - moment.counts.lanes : 0);
     if (idle >= 0) {
       const {lanes} = counts(idle);
-      add(idle, lanes === 1 ? "One lane works" : "Most lanes wait", `${plural(lanes, "lane")} of 32 ${lanes === 1 ? "makes" : "make"} this request. The others have nothing to do here, and the warp takes as long all the same.`);
+      add(idle, lanes === 1 ? "One lane works" : "Most lanes wait",
+          `${plural(lanes, "lane")} of 32 ${
+              lanes === 1 ?
+                  "makes" :
+                  "make"} this request. The others have nothing to do here, and the warp takes as long all the same.`);
     }
-    add(kinds.operation[0], "Values without memory", "Lanes read each other's registers, or vote. Nothing is asked of memory.");
-    const conflict = best(moment => moment.counts ? moment.counts.passes - moment.counts.idealPasses : 0);
-    if (conflict >= 0) add(conflict, "A bank conflict", `Lanes want different words of one bank of shared memory, which are served one after the other: ${counts(conflict).passes} passes instead of ${counts(conflict).idealPasses}.`);
-    add(kinds.barrier[0], "A barrier", "No warp of the block goes on before all have come here. In the picture of all warps, see who waits for whom.");
-    const atomic = best(moment => moment.kind === "atomic" ? 1 + moment.counts.lanes - new Set(run.request(moment).addresses).size : 0);
-    if (atomic >= 0) add(atomic, "An atomic", `${plural(counts(atomic).lanes, "lane")} ${counts(atomic).lanes === 1 ? "updates" : "update"} ${nameOf(atomic)}; those that want the same element take turns.`);
-    add(kinds.giver[0], "From another warp", "What this request reads, another warp has left there before.");
-    add(kinds.wrong[0], "Here it goes wrong", run.trace.failure ? "The kernel was stopped here." : "The last to write an element of y leaves a wrong value.");
-    const result = run.moments.findLastIndex(moment => moment.kind !== "load" && moment.array?.name === "y");
+    add(kinds.operation[0], "Values without memory",
+        "Lanes read each other's registers, or vote. Nothing is asked of memory.");
+    const conflict =
+        best(moment => moment.counts ? moment.counts.passes - moment.counts.idealPasses : 0);
+    if (conflict >= 0)
+      add(conflict, "A bank conflict",
+          `Lanes want different words of one bank of shared memory, which are served one after the other: ${
+              counts(conflict).passes} passes instead of ${counts(conflict).idealPasses}.`);
+    add(kinds.barrier[0], "A barrier",
+        "No warp of the block goes on before all have come here. In the picture of all warps, see who waits for whom.");
+    const atomic = best(
+        moment => moment.kind === "atomic" ?
+            1 + moment.counts.lanes - new Set(run.request(moment).addresses).size :
+            0);
+    if (atomic >= 0)
+      add(atomic, "An atomic",
+          `${plural(counts(atomic).lanes, "lane")} ${
+              counts(atomic).lanes === 1 ?
+                  "updates" :
+                  "update"} ${nameOf(atomic)}; those that want the same element take turns.`);
+    add(kinds.giver[0], "From another warp",
+        "What this request reads, another warp has left there before.");
+    add(kinds.wrong[0], "Here it goes wrong",
+        run.trace.failure ? "The kernel was stopped here." :
+                            "The last to write an element of y leaves a wrong value.");
+    const result =
+        run.moments.findLastIndex(moment => moment.kind !== "load" && moment.array?.name === "y");
     if (result >= 0) {
       const totals = run.totals(run.count - 1);
-      add(result, "The last result", `In all the warps asked for ${totals["moved / needed"]} times the bytes that the product needs; ${totals.lanes} of 32 lanes were active in a request.`);
+      add(result, "The last result",
+          `In all the warps asked for ${
+              totals["moved / needed"]} times the bytes that the product needs; ${
+              totals.lanes} of 32 lanes were active in a request.`);
     }
     return stops.sort((a, b) => a.m - b.m);
   });
@@ -57,31 +97,40 @@ function tourOf(runs) {
 
 // Hides what a request touches until it has been guessed. A moment is asked once.
 const quiz = {
-  on: false, answers: new Map(), right: 0,
+  on: false,
+  answers: new Map(),
+  right: 0,
 
-  asks(moment) {
-    return this.on && ACCESSES.has(moment.kind) && !this.answers.has(moment);
-  },
-  shared(moment) {
-    return moment.counts.sectors === 0;
-  },
-  result(moment) {
-    return this.shared(moment) ? moment.counts.passes : moment.counts.sectors;
-  },
+  asks(moment) { return this.on && ACCESSES.has(moment.kind) && !this.answers.has(moment); },
+  shared(moment) { return moment.counts.sectors === 0; },
+  result(moment) { return this.shared(moment) ? moment.counts.passes : moment.counts.sectors; },
   // Four numbers, the right one among them.
   choices(moment) {
     const {counts, instruction} = moment;
-    const some = [this.result(moment), this.shared(moment) ? counts.idealPasses : counts.ideal, counts.lanes,
-      Math.ceil(counts.lanes * instruction.size / SECTOR), 1, 2, 4, 8, 16, 32];
+    const some = [
+      this.result(moment), this.shared(moment) ? counts.idealPasses : counts.ideal, counts.lanes,
+      Math.ceil(counts.lanes * instruction.size / SECTOR), 1, 2, 4, 8, 16, 32
+    ];
     return [...new Set(some)].slice(0, 4).sort((a, b) => a - b);
   },
   question(pane) {
     const {moment, run} = pane, {instruction, counts, kind} = moment;
-    const verb = {load: "load", store: "store", atomic: "update"}[kind], what = `${plural(counts.lanes, "lane")} ${verb}${counts.lanes === 1 ? "s" : ""} ${moment.array.name}`;
-    const answers = make("span", {className: "answers"}, ...this.choices(moment).map(number =>
-      make("button", {type: "button", textContent: number, onclick: () => this.answer(pane, number)})));
-    return [`Line ${run.source(moment.place).line}: `, make("b", {textContent: what}), `, ${instruction.size} bytes each. ` +
-      (this.shared(moment) ? "How many passes over the banks does it take?" : "How many sectors of 32 bytes will the request touch?"), answers];
+    const verb = {load: "load", store: "store", atomic: "update"}[kind],
+          what = `${plural(counts.lanes, "lane")} ${verb}${counts.lanes === 1 ? "s" : ""} ${
+              moment.array.name}`;
+    const answers = make(
+        "span", {className: "answers"},
+        ...this.choices(moment).map(
+            number => make(
+                "button",
+                {type: "button", textContent: number, onclick: () => this.answer(pane, number)})));
+    return [
+      `Line ${run.source(moment.place).line}: `, make("b", {textContent: what}),
+      `, ${instruction.size} bytes each. ` +
+          (this.shared(moment) ? "How many passes over the banks does it take?" :
+                                 "How many sectors of 32 bytes will the request touch?"),
+      answers
+    ];
   },
   answer(pane, number) {
     this.answers.set(pane.moment, number);
@@ -93,7 +142,10 @@ const quiz = {
   verdict(moment) {
     if (!this.on || !this.answers.has(moment)) return [];
     const said = this.answers.get(moment), result = this.result(moment);
-    return [make("b", {className: said === result ? "right" : "wrong", textContent: said === result ? `${result} is right. ` : `Not ${said}: ${result}. `})];
+    return [make("b", {
+      className: said === result ? "right" : "wrong",
+      textContent: said === result ? `${result} is right. ` : `Not ${said}: ${result}. `
+    })];
   },
   toggle() {
     this.on = !this.on;
@@ -107,7 +159,8 @@ const quiz = {
   },
   show() {
     $("quiz").setAttribute("aria-pressed", this.on);
-    $("quiz").textContent = this.on ? `predict: ${this.right} of ${this.answers.size} right` : "predict";
+    $("quiz").textContent =
+        this.on ? `predict: ${this.right} of ${this.answers.size} right` : "predict";
   },
   // 1 to 4 answer what is asked. Whether the key was one.
   key(key) {

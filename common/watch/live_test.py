@@ -19,11 +19,21 @@ import watch
 
 HERE = Path(__file__).resolve().parent
 LIVE = Path(os.environ.get("LIVE", watch.LIVE.parent))
-MATRICES = (("stencil2d:12x11", "f64"), ("powerlaw:150x130,nnz=900", "f32"), ("dense:3x70", "f64"), ("fem:20,block=3", "f64"))
+MATRICES = (
+    ("stencil2d:12x11", "f64"),
+    ("powerlaw:150x130,nnz=900", "f32"),
+    ("dense:3x70", "f64"),
+    ("fem:20,block=3", "f64"),
+)
 # A graph for which pcsr_one_pass takes pcsr_block_tiles_kernel (no row is longer than three tiles of a block), and how the page
 # chooses it.
 BLOCK_TILES = "powerlaw:5000x5000,nnz=50000"
-CHOSEN_BLOCK_TILES = {"kernel": "pcsr_one_pass", "matrix": "power law", "size": 5000, "nonzeros per row": 10}
+CHOSEN_BLOCK_TILES = {
+    "kernel": "pcsr_one_pass",
+    "matrix": "power law",
+    "size": 5000,
+    "nonzeros per row": 10,
+}
 MEGABYTE = 1e6
 # Kernels of which g++ and clang++ make other accesses; y is the same:
 #   csr_vector_shared           clang++ keeps the partial sum of the loop over a row in a register, g++ in shared memory
@@ -31,14 +41,22 @@ MEGABYTE = 1e6
 #   sell*                       clang++ stores the sum of rows without nonzeros on a path of its own
 #   dia_csr                     lanes with rows of other lengths go through the loop over the rest in another order
 #   pcsr_one_pass, with tiles   clang++ loads the two products of a pack in shared memory one by one
-OF_ITS_COMPILER = re.compile(r"(csr_vector_shared|segscan_shuffle|coo|hyb|sell\w*|dia_csr)\b|pcsr_one_pass .*tiles")
-CLANG = os.environ.get("WATCH_CLANG")  # the native program by clang++, which makes the same accesses of every kernel
+OF_ITS_COMPILER = re.compile(
+    r"(csr_vector_shared|segscan_shuffle|coo|hyb|sell\w*|dia_csr)\b|pcsr_one_pass .*tiles"
+)
+CLANG = os.environ.get(
+    "WATCH_CLANG"
+)  # the native program by clang++, which makes the same accesses of every kernel
 
 
 def module(*arguments):
     """The program as WebAssembly, under Node."""
-    return subprocess.run(["node", "--no-experimental-fetch", HERE / "live/run.js", LIVE, *map(str, arguments)],
-                          capture_output=True, text=True, timeout=300)  # fmt: skip
+    return subprocess.run(
+        ["node", "--no-experimental-fetch", HERE / "live/run.js", LIVE, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def kernels():
@@ -68,13 +86,24 @@ class Module(test_watch.Scratch):
                 path.unlink(missing_ok=True)
             options = [word for name, path in zip(files, paths) for word in (f"--{name}", path)]
             result = program(*arguments, *options)
-            done.append((result, [path.read_text().splitlines() if path.exists() else [] for path in paths]))
+            done.append(
+                (result, [path.read_text().splitlines() if path.exists() else [] for path in paths])
+            )
         return done
 
     def test_every_kernel_computes_and_counts_as_the_native_program(self):
         for matrix, precision, names in runs():
             (native, [records, traced]), (here, [records_here, traced_here]) = self.both(
-                "--matrix", matrix, "--kernel", names, "--precision", precision, "--workers", "1", files=("json", "trace"))
+                "--matrix",
+                matrix,
+                "--kernel",
+                names,
+                "--precision",
+                precision,
+                "--workers",
+                "1",
+                files=("json", "trace"),
+            )
             self.assertEqual(here.returncode, native.returncode, here.stderr)
             joined, joined_here = by_kernel(records), by_kernel(records_here)
             self.assertEqual(list(joined_here), list(joined))
@@ -94,9 +123,23 @@ class Module(test_watch.Scratch):
     def test_every_kernel_counts_as_by_the_same_compiler(self):
         for matrix, precision, names in runs():
             (_, [records]), (_, [records_here]) = self.both(
-                "--matrix", matrix, "--kernel", names, "--precision", precision, "--workers", "1", files=("json",),
-                native=lambda *words: subprocess.run([CLANG, *map(str, words)], capture_output=True))  # fmt: skip
-            traffic, traffic_here = ({name: sums(record) for name, record in by_kernel(lines).items()} for lines in (records, records_here))
+                "--matrix",
+                matrix,
+                "--kernel",
+                names,
+                "--precision",
+                precision,
+                "--workers",
+                "1",
+                files=("json",),
+                native=lambda *words: subprocess.run(
+                    [CLANG, *map(str, words)], capture_output=True
+                ),
+            )
+            traffic, traffic_here = (
+                {name: sums(record) for name, record in by_kernel(lines).items()}
+                for lines in (records, records_here)
+            )
             self.assertEqual(traffic_here, traffic, matrix)
 
     @staticmethod
@@ -126,15 +169,37 @@ class Module(test_watch.Scratch):
                 self.assertRegex(done.stdout + done.stderr, r"\.cuh:\d+")
 
     def test_several_gpus_and_blocks_of_other_sizes(self):
-        steps = [("steps", "--gpus", gpus, "--way", "packed,parts", "--trace", self.scratch / "trace.jsonl") for gpus in (2, 3, 4)]
-        for arguments in (*steps, *(("--block-threads", threads, "--kernel", "csr_scalar,csr_vector_8,ell,dia") for threads in (32, 512))):
+        steps = [
+            (
+                "steps",
+                "--gpus",
+                gpus,
+                "--way",
+                "packed,parts",
+                "--trace",
+                self.scratch / "trace.jsonl",
+            )
+            for gpus in (2, 3, 4)
+        ]
+        for arguments in (
+            *steps,
+            *(
+                ("--block-threads", threads, "--kernel", "csr_scalar,csr_vector_8,ell,dia")
+                for threads in (32, 512)
+            ),
+        ):
             with self.subTest(arguments=arguments):
                 (native, _), (here, _) = self.both(*arguments, "--matrix", "stencil2d:12x12")
                 self.assertEqual((here.returncode, here.stderr), (0, ""))
-                table = [result.stdout[result.stdout.find("step  kernel") :] for result in (native, here)]
+                table = [
+                    result.stdout[result.stdout.find("step  kernel") :] for result in (native, here)
+                ]
                 self.assertEqual(table[1].split(), table[0].split())
         refused = module("steps", "--way", "persistent", "--trace", self.scratch / "t")
-        self.assertRegex(refused.stderr, "in a browser blocks cannot wait for each other: take --way packed or parts")
+        self.assertRegex(
+            refused.stderr,
+            "in a browser blocks cannot wait for each other: take --way packed or parts",
+        )
 
     def test_bad_input_is_refused(self):
         (native, _), (here, _) = self.both("--matrix", "stencil2d:0x", "--kernel", "csr_scalar")
@@ -152,7 +217,9 @@ def sums(record):
 
 def files_of(trace):
     """The files in which accesses stand: by addr2line natively, by clang's own notes in the module."""
-    places = [trace["places"][i["place"]] for i in trace["instructions"] if i["access"] in traces.ACCESSES]
+    places = [
+        trace["places"][i["place"]] for i in trace["instructions"] if i["access"] in traces.ACCESSES
+    ]
     return {trace["sources"][file]["file"] for file, _ in places}
 
 
@@ -192,13 +259,16 @@ const said = () => $("live").querySelector(".says").textContent;
 const textOf = selector => document.querySelector(selector).textContent;
 """
 
-AFTER = PLAY + """
+AFTER = (
+    PLAY
+    + """
 async function after(changes) {
   const totals = await choose(changes), [run] = runs;
   return {...totals, kernel: run.name, choice: run.trace.kernel.choice, wrong: run.kinds.wrong.length, verified: run.trace.verified,
     threads: run.launches[0].block[0], parts: run.parts.length, copies: run.kinds.copy.length, devicesHidden: panes[0].devicesCard.hidden, said: said()};
 }
 """
+)
 FAMILY = ("csr_scalar", *(f"csr_vector_{lanes}" for lanes in (2, 4, 8, 16, 32)))
 
 
@@ -206,11 +276,19 @@ def scenario():
     """What is chosen on the page, by name: of kernels with that name on a matrix, or of something that the page has besides."""
     stencil = {"matrix": "grid, 5 points", "size": 60}
     return {
-        **{(name, "stencil2d:16x16"): {"kernel": "csr_vector", "lanes per row": at} for at, name in enumerate(FAMILY)},
+        **{
+            (name, "stencil2d:16x16"): {"kernel": "csr_vector", "lanes per row": at}
+            for at, name in enumerate(FAMILY)
+        },
         ("csr_vector_32", "stencil2d:60x60"): stencil,
         ("csr_vector_shared", "stencil2d:60x60"): {"kernel": "csr_vector_shared"},
         ("pcsr_one_pass", BLOCK_TILES): CHOSEN_BLOCK_TILES,
-        "threads": {"kernel": "csr_vector", "matrix": "grid, 5 points", "size": 16, "threads per block": 64},
+        "threads": {
+            "kernel": "csr_vector",
+            "matrix": "grid, 5 points",
+            "size": 16,
+            "threads per block": 64,
+        },
         "fixed": {"kernel": "csr_vector_shared"},
         **{name: {"mistake": name, "size": 15} for name in kernels() if name.endswith("_mistake")},
         "gpus": {"mistake": "", "kernel": "packed", "GPUs": 3, "size": 8},
@@ -223,15 +301,24 @@ class LivePage(test_watch.Scratch):
         shutil.copyfile(LIVE / "live.js", self.scratch / "live.js")
         found = watch.record(test_watch.SPMV, "stencil2d:16x16", ["csr_scalar"])
         file = self.scratch / "page.html"
-        file.write_text(watch.page(found, [], live="live.js").replace("</body>", f"<script>{extra}</script></body>"), encoding="utf-8")
+        file.write_text(
+            watch.page(found, [], live="live.js").replace(
+                "</body>", f"<script>{extra}</script></body>"
+            ),
+            encoding="utf-8",
+        )
         return file
 
     def check(self, found, page_ms, all_ms, worker_ms):
         """What the page shows is what the module says under Node; of which Module says what is the native program's.
         CPU time: of the page's thread until it can be used; of all threads and of the worker, before the first run and after each."""
         self.assertLess(page_ms, 1000)
-        self.assertLess(page_ms + all_ms[1] - all_ms[0], 2000)  # the first run, with compiling the module
-        spent = dict(zip(found, (after - before for before, after in zip(worker_ms, worker_ms[1:]))))
+        self.assertLess(
+            page_ms + all_ms[1] - all_ms[0], 2000
+        )  # the first run, with compiling the module
+        spent = dict(
+            zip(found, (after - before for before, after in zip(worker_ms, worker_ms[1:])))
+        )
         for key, totals in found.items():
             if not isinstance(key, tuple):
                 continue
@@ -239,24 +326,38 @@ class LivePage(test_watch.Scratch):
             self.assertEqual(totals["kernel"], kernel)
             if matrix.startswith("stencil2d"):
                 self.assertLess(spent[key], 1000, key)  # 220 to 430 ms of 60x60
-            wanted = test_watch.columns(module("--matrix", matrix, "--kernel", kernel, "--workers", "1").stdout, kernel)
+            wanted = test_watch.columns(
+                module("--matrix", matrix, "--kernel", kernel, "--workers", "1").stdout, kernel
+            )
             for column in {"moved kB", "moved MB", "matrix", "x", "stores", "lanes"} & set(wanted):
                 # (3.625 is 3.63 here and 3.62 there.)
-                self.assertAlmostEqual(float(totals[column]), float(wanted[column]), delta=0.003 * float(wanted[column]), msg=(key, column))
+                self.assertAlmostEqual(
+                    float(totals[column]),
+                    float(wanted[column]),
+                    delta=0.003 * float(wanted[column]),
+                    msg=(key, column),
+                )
         self.assertRegex(found["pcsr_one_pass", BLOCK_TILES]["choice"], "^tiles of .* per block$")
         for name in found:
             if name in kernels():
                 self.assertTrue(found[name]["kernel"] == name and found[name]["wrong"], name)
         self.assertEqual(found["threads"]["threads"], 64)
         self.assertNotIn("fixes", found["threads"]["said"])
-        self.assertRegex(found["fixed"]["said"], "the source of csr_vector_shared fixes its threads per block")
+        self.assertRegex(
+            found["fixed"]["said"], "the source of csr_vector_shared fixes its threads per block"
+        )
         gpus = found["gpus"]
-        self.assertEqual([gpus[name] for name in ("parts", "verified", "copies", "devicesHidden")], [3, True, 8, False])
+        self.assertEqual(
+            [gpus[name] for name in ("parts", "verified", "copies", "devicesHidden")],
+            [3, True, 8, False],
+        )
         self.assertGreater(float(gpus["link kB"]), 0)
 
     def play(self, chromium, *changes):
         """The totals of the last of several plays."""
-        return chromium.evaluate(f"(async () => {{ let totals; for (const one of {json.dumps(changes)}) totals = await choose(one); return totals; }})()")
+        return chromium.evaluate(
+            f"(async () => {{ let totals; for (const one of {json.dumps(changes)}) totals = await choose(one); return totals; }})()"
+        )
 
     @unittest.skipUnless(browser.find(), "no Chromium here")
     def test_five_questions_are_answered_by_playing(self):
@@ -268,21 +369,40 @@ class LivePage(test_watch.Scratch):
             # 02: a lane per row. How many sectors does the worst request touch, and how many would do?
             self.play(chromium, {"kernel": "csr_vector", "lanes per row": 0})
             look("$('kind').value = 'worst'; $('next').click()")
-            self.assertRegex(look("textOf('.sentence')"), r"load values, 8 bytes each\. The request touches 32 sectors .* 8 would hold")
+            self.assertRegex(
+                look("textOf('.sentence')"),
+                r"load values, 8 bytes each\. The request touches 32 sectors .* 8 would hold",
+            )
 
             # 03: rows of 64 nonzeros: how many sectors per request of the matrix with 1 lane per row, and with 32?
-            sectors = [float(self.play(chromium, {**rows, "lanes per row": at})["matrix"]) for at in (0, 5)]
+            sectors = [
+                float(self.play(chromium, {**rows, "lanes per row": at})["matrix"]) for at in (0, 5)
+            ]
             self.assertGreater(sectors[0], 3 * sectors[1])
             # 03: rows of 5 nonzeros: how many of 32 lanes work in a request with 1 lane per row, and with 32?
-            lanes = [float(self.play(chromium, {"matrix": "grid, 5 points", "lanes per row": at})["lanes"]) for at in (0, 5)]
+            lanes = [
+                float(
+                    self.play(chromium, {"matrix": "grid, 5 points", "lanes per row": at})["lanes"]
+                )
+                for at in (0, 5)
+            ]
             self.assertGreater(lanes[0], 2 * lanes[1])
 
             # 04: a plain addition in place of atomicAdd: which line, and which two threads, race?
             # 05: the barrier after the sums are stored is missing: what is read too early, where?
-            for kernel, why, line in (("atomic_coo", r"'y', which .* wrote at \S+; .* such as atomicAdd", r"y\["),
-                                      ("segscan_block", r"shared 'rows', which .* wrote at \S+, with no __syncwarp or __syncthreads between", r"rows\[")):  # fmt: skip
+            for kernel, why, line in (
+                ("atomic_coo", r"'y', which .* wrote at \S+; .* such as atomicAdd", r"y\["),
+                (
+                    "segscan_block",
+                    r"shared 'rows', which .* wrote at \S+, with no __syncwarp or __syncthreads between",
+                    r"rows\[",
+                ),
+            ):
                 self.play(chromium, {"mistake": f"{kernel}_mistake"})
-                self.assertRegex(look("textOf('.failed')"), rf"^{kernel}\.cuh:\d+, block .*, thread \(1,0,0\): race: reads \d bytes, \d+ bytes into {why}")
+                self.assertRegex(
+                    look("textOf('.failed')"),
+                    rf"^{kernel}\.cuh:\d+, block .*, thread \(1,0,0\): race: reads \d bytes, \d+ bytes into {why}",
+                )
                 self.assertRegex(look("textOf('.code .now')"), line)
             self.assertEqual(chromium.errors, [])
 
@@ -291,14 +411,26 @@ class LivePage(test_watch.Scratch):
         with browser.Browser() as chromium:
             chromium.open(self.page(AFTER))
             page_ms, found = chromium.page_ms(), {}
-            times = [[browser.cpu_ms(chromium.process.pid, thread) for thread in ("", "DedicatedWorker")]]
+            times = [
+                [browser.cpu_ms(chromium.process.pid, thread) for thread in ("", "DedicatedWorker")]
+            ]
             for name, changes in scenario().items():
                 found[name] = chromium.evaluate(f"after({json.dumps(changes)})")
-                times.append([browser.cpu_ms(chromium.process.pid, thread) for thread in ("", "DedicatedWorker")])
+                times.append(
+                    [
+                        browser.cpu_ms(chromium.process.pid, thread)
+                        for thread in ("", "DedicatedWorker")
+                    ]
+                )
             chromium.call("Emulation.setDeviceMetricsOverride", **browser.PHONE)
-            self.assertLessEqual(chromium.evaluate("document.documentElement.scrollWidth"), browser.PHONE["width"])
+            self.assertLessEqual(
+                chromium.evaluate("document.documentElement.scrollWidth"), browser.PHONE["width"]
+            )
             self.assertEqual(chromium.errors, [])
-            self.assertEqual([url for url in chromium.asked if not url.startswith(("file:", "about:", "blob:"))], [])
+            self.assertEqual(
+                [url for url in chromium.asked if not url.startswith(("file:", "about:", "blob:"))],
+                [],
+            )
         self.check(found, page_ms, *zip(*times))
 
     @unittest.skipUnless(browser.find() and shutil.which("em++"), "no Chromium or emscripten here")
@@ -306,8 +438,20 @@ class LivePage(test_watch.Scratch):
         mine = self.scratch / "mine.cuh"
         text = (watch.HERE.parents[1] / "02_csr_scalar/csr_scalar.cuh").read_text(encoding="utf-8")
         mine.write_text(text.replace("k < row_end", "k <= row_end"), encoding="utf-8")
-        done = subprocess.run(["make", "-s", "-C", watch.HERE.parents[1] / "02_csr_scalar", "BACKEND=cpu", "watch", f"KERNEL={mine}",
-                               "MATRIX=stencil2d:6x5"], capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            [
+                "make",
+                "-s",
+                "-C",
+                watch.HERE.parents[1] / "02_csr_scalar",
+                "BACKEND=cpu",
+                "watch",
+                f"KERNEL={mine}",
+                "MATRIX=stencil2d:6x5",
+            ],
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         page = Path(done.stdout.splitlines()[-1].removeprefix("Open in a browser: "))
         with browser.Browser() as chromium:
@@ -317,7 +461,13 @@ class LivePage(test_watch.Scratch):
               return runs.map(run => [run.name, run.trace.matrix.name, run.kinds.wrong.length > 0, run.trace.sources.some(source => source.text.includes("k <= row_end"))]);
             }})()""")
             self.assertEqual(chromium.errors, [])
-        self.assertEqual(found, [["csr_scalar", "stencil2d:9x9", False, False], ["my_csr_scalar", "stencil2d:9x9", True, True]])
+        self.assertEqual(
+            found,
+            [
+                ["csr_scalar", "stencil2d:9x9", False, False],
+                ["my_csr_scalar", "stencil2d:9x9", True, True],
+            ],
+        )
 
     @unittest.skipUnless(shutil.which("firefox-esr") or shutil.which("firefox"), "no Firefox here")
     def test_in_firefox(self):
@@ -325,7 +475,12 @@ class LivePage(test_watch.Scratch):
 
         class Listener(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # the page waits for the answer
-                times.append([browser.cpu_ms(process.pid, thread) for thread in ("file:// Content", "", "DOM Worker")])
+                times.append(
+                    [
+                        browser.cpu_ms(process.pid, thread)
+                        for thread in ("file:// Content", "", "DOM Worker")
+                    ]
+                )
                 told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(204)
                 self.end_headers()
@@ -338,7 +493,9 @@ class LivePage(test_watch.Scratch):
         server = http.server.HTTPServer(("127.0.0.1", 0), Listener)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         steps = scenario()
-        extra = AFTER + f"""
+        extra = (
+            AFTER
+            + f"""
           const tell = what => fetch("http://127.0.0.1:{server.server_port}/", {{method: "POST", mode: "no-cors", body: JSON.stringify(what)}});
           addEventListener("error", event => tell({{error: event.message}}));
           (async () => {{
@@ -346,10 +503,21 @@ class LivePage(test_watch.Scratch):
             for (const changes of {json.dumps(list(steps.values()))}) await tell(await after(changes));
             await tell({{last: true}});
           }})().catch(error => tell({{error: String(error)}}));"""
+        )
         page = self.page(extra)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            process = subprocess.Popen([shutil.which("firefox-esr") or shutil.which("firefox"), "--headless", "--no-remote", "--profile", profile, page.resolve().as_uri()],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+            process = subprocess.Popen(
+                [
+                    shutil.which("firefox-esr") or shutil.which("firefox"),
+                    "--headless",
+                    "--no-remote",
+                    "--profile",
+                    profile,
+                    page.resolve().as_uri(),
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
             try:
                 ended.wait(300)
             finally:

@@ -1,6 +1,6 @@
-// A trace (README.md), decoded so that any of its moments can be shown at once. A moment is an event
-// at which there is something to see. What holds at a moment is looked up: it is never replayed from
-// the start, except for the lanes of one warp.
+// A trace (README.md), decoded so that any of its moments can be shown at once. A moment is an
+// event at which there is something to see. What holds at a moment is looked up: it is never
+// replayed from the start, except for the lanes of one warp.
 "use strict";
 
 const SECTOR = 32, LINE = 128, LANES = 32, BANKS = 32, BANK_BYTES = 4;
@@ -22,13 +22,18 @@ function addressesOf(deltas) {
 
 // To the list that a map has for a key.
 function addTo(map, key, value) {
-  if (map.has(key)) map.get(key).push(value); else map.set(key, [value]);
+  if (map.has(key))
+    map.get(key).push(value);
+  else
+    map.set(key, [value]);
 }
 
 // What one request asks of memory.
 function measure(instruction, array, lanes, addresses) {
   const size = instruction.size;
-  const sorted = addresses.some((address, i) => address < addresses[i - 1]) ? Float64Array.from(addresses).sort() : addresses;
+  const sorted = addresses.some((address, i) => address < addresses[i - 1]) ?
+      Float64Array.from(addresses).sort() :
+      addresses;
   let used = 0, end = -1, sectors = 0, nextSector = 0, lines = 0, nextLine = 0;
   for (const begin of sorted) {
     if (begin + size <= end) continue;
@@ -40,7 +45,15 @@ function measure(instruction, array, lanes, addresses) {
     lines += Math.max(0, lastLine + 1 - Math.max(Math.floor(begin / LINE), nextLine));
     nextLine = lastLine + 1;
   }
-  const counts = {lanes: lanes.length, used, sectors, lines, ideal: Math.ceil(used / SECTOR), passes: 0, idealPasses: 0};
+  const counts = {
+    lanes: lanes.length,
+    used,
+    sectors,
+    lines,
+    ideal: Math.ceil(used / SECTOR),
+    passes: 0,
+    idealPasses: 0
+  };
   if (array.space === "shared") {
     counts.sectors = counts.lines = counts.ideal = 0;
     const words = Math.max(1, size / BANK_BYTES), group = LANES / words;
@@ -68,13 +81,16 @@ class Run {
     this.parts = trace.parts || [];  // of each GPU, where several share the matrix
     this.failed = trace.events.some(event => event[0] === "failure");
     this.arrays = trace.arrays.map(array => ({...array, element: 8, float: false}));
-    this.instructions = trace.instructions.map((instruction, number) => ({...this.readSource(instruction), number}));
+    this.instructions = trace.instructions.map(
+        (instruction, number) => ({...this.readSource(instruction), number}));
     this.instructions.forEach(i => {
-      if (i.array !== undefined) this.arrays[i.array].element = Math.min(this.arrays[i.array].element, i.size);
+      if (i.array !== undefined)
+        this.arrays[i.array].element = Math.min(this.arrays[i.array].element, i.size);
     });
     for (const array of this.arrays) {
       const part = this.parts[array.device];
-      if (array.name === "x" && part && array.bytes === part.columns.length * array.element) array.part = part;
+      if (array.name === "x" && part && array.bytes === part.columns.length * array.element)
+        array.part = part;
     }
     this.decode();
     this.findNonzeros();
@@ -87,7 +103,8 @@ class Run {
     return {file, line};
   }
 
-  // --- From events to moments -----------------------------------------------------------------------
+  // --- From events to moments
+  // -----------------------------------------------------------------------
 
   decode() {
     const events = this.trace.events;
@@ -95,14 +112,19 @@ class Run {
     this.momentOfEvent = new Int32Array(events.length);
     this.warps = new Map();  // "launch/block/warp" -> {launch, block, warp, moments, last}
     this.arrays.forEach(array => {
-      array.fetched = new Int32Array(Math.ceil(array.bytes / SECTOR)).fill(events.length);  // first moment
-      array.writes = new Map();  // element -> [[moment, value], ...]
+      array.fetched =
+          new Int32Array(Math.ceil(array.bytes / SECTOR)).fill(events.length);  // first moment
+      array.writes = new Map();   // element -> [[moment, value], ...]
       array.writers = new Map();  // element -> the warp that wrote it last
-      array.fetches = [];  // of a counter: {m, element, warp, before, after}
+      array.fetches = [];         // of a counter: {m, element, warp, before, after}
     });
-    const sums = ["requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests", "xSectors",
-      "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors", "linkBytes", "l2Sectors", "dramSectors"];
-    this.sums = Object.fromEntries(sums.map(name => [name, new Float64Array(events.length + 1)]));  // before each moment
+    const sums = [
+      "requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests",
+      "xSectors", "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors",
+      "linkBytes", "l2Sectors", "dramSectors"
+    ];
+    this.sums = Object.fromEntries(
+        sums.map(name => [name, new Float64Array(events.length + 1)]));  // before each moment
     const all = Object.values(this.sums);
     let launch = -1, block = -1, warp = null;
     this.touchedBy = this.launches.map(() => new Set());  // arrays, by launch
@@ -121,14 +143,17 @@ class Run {
       if (kind === "warp") {
         const key = `${launch}/${block}/${first}`;
         if (!this.warps.has(key)) {
-          this.warps.set(key, {key, launch, block, warp: first, moments: [], last: new Int32Array(LANES).fill(-1)});
+          this.warps.set(
+              key,
+              {key, launch, block, warp: first, moments: [], last: new Int32Array(LANES).fill(-1)});
         }
         warp = this.warps.get(key);
       }
       const moment = {event: e, kind, launch, block, warp, mask: 0, place: -1};
       if (kind === "at") {
         const {file, line} = this.source(first);
-        const before = warp.moments.length ? this.moments[warp.moments[warp.moments.length - 1]] : null;
+        const before =
+            warp.moments.length ? this.moments[warp.moments[warp.moments.length - 1]] : null;
         if (!this.trace.sources[file].file) return;  // where the launch calls the kernel
         moment.place = first;
         moment.mask = second >>> 0;
@@ -154,7 +179,8 @@ class Run {
       for (const sum of all) sum[m + 1] = sum[m];
       if (ACCESSES.has(kind)) this.addRequest(moment, m);
       if (kind === "record") this.recordedOn.set(first, second);
-      if (kind === "stream wait") Object.assign(moment, {stream: first, on: this.recordedOn.get(second)});
+      if (kind === "stream wait")
+        Object.assign(moment, {stream: first, on: this.recordedOn.get(second)});
       if (kind === "record") moment.stream = second;
       if (kind === "copy") this.addCopy(moment, event, m);
     });
@@ -165,7 +191,8 @@ class Run {
   addCopy(moment, [, to, offset, from, fromOffset, bytes], m) {
     const of = array => array === null ? null : this.arrays[array];
     Object.assign(moment, {to: of(to), toOffset: offset, from: of(from), fromOffset, bytes});
-    if (moment.to && moment.from && moment.to.device !== moment.from.device) this.sums.linkBytes[m + 1] += bytes;
+    if (moment.to && moment.from && moment.to.device !== moment.from.device)
+      this.sums.linkBytes[m + 1] += bytes;
     if (!moment.to) return;
     for (let at = offset; at < offset + bytes; at += moment.to.element) {
       addTo(moment.to.writes, Math.floor(at / moment.to.element), [m, null]);
@@ -174,19 +201,23 @@ class Run {
 
   // Whether a request goes to the memory of another GPU.
   overLink({array, launch}) {
-    return Boolean(array) && array.space === "global" && launch >= 0 && array.device !== this.launches[launch].device;
+    return Boolean(array) && array.space === "global" && launch >= 0 &&
+        array.device !== this.launches[launch].device;
   }
 
   addRequest(moment, m) {
     const request = this.request(moment);
     const {array, lanes, addresses, instruction} = request;
-    const add = (name, count) => { this.sums[name][m + 1] += count; };
+    const add = (name, count) => {
+      this.sums[name][m + 1] += count;
+    };
     this.touchedBy[moment.launch].add(array);
     const counts = measure(instruction, array, lanes, addresses);
     moment.counts = counts;
     const sectors = new Set();
     for (const address of addresses) {
-      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s) sectors.add(s);
+      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s)
+        sectors.add(s);
     }
     if (array.space === "global") {
       add("requests", 1);
@@ -203,24 +234,29 @@ class Run {
       add("idealPasses", counts.idealPasses);
     }
     if (array.writers.size && !isCounter(array)) this.findGivers(moment, request);
-    for (const s of sectors) if (m < array.fetched[s]) array.fetched[s] = m;
-    array.float ||= request.values.flat().some(value => typeof value === "number" && !Number.isInteger(value));
+    for (const s of sectors)
+      if (m < array.fetched[s]) array.fetched[s] = m;
+    array.float ||=
+        request.values.flat().some(value => typeof value === "number" && !Number.isInteger(value));
     if (moment.kind === "load") return;
     const left = request.after || request.values;
     addresses.forEach((address, i) => {
-      const first = Math.floor(address / array.element), words = Array.isArray(left[i]) ? left[i] : [left[i]];
+      const first = Math.floor(address / array.element),
+            words = Array.isArray(left[i]) ? left[i] : [left[i]];
       for (let part = 0; part < words.length; ++part) {
         addTo(array.writes, first + part, [m, words[part]]);
         array.writers.set(first + part, moment.warp);
       }
       if (isCounter(array) && moment.kind === "atomic") {
-        array.fetches.push({m, element: first, warp: moment.warp, before: request.values[i], after: left[i]});
+        array.fetches.push(
+            {m, element: first, warp: moment.warp, before: request.values[i], after: left[i]});
       }
     });
   }
 
-  // Which sectors of a request its multiprocessor's L1 lacks (counts.l2), and which the L2 lacks, too (counts.dram). This is
-  // simt/cache_model.hpp on an H200, for runs that fit into the caches: what was asked for once stays.
+  // Which sectors of a request its multiprocessor's L1 lacks (counts.l2), and which the L2 lacks,
+  // too (counts.dram). This is simt/cache_model.hpp on an H200, for runs that fit into the caches:
+  // what was asked for once stays.
   askCaches({counts, kind, launch, block}, array, sectors) {
     const multiprocessor = block % MULTIPROCESSORS, number = this.arrays.indexOf(array);
     counts.l2 = counts.dram = 0;
@@ -246,31 +282,54 @@ class Run {
     }
   }
 
-  // The lanes, addresses and values of a request; `values` has a list where an access is of two words.
+  // The lanes, addresses and values of a request; `values` has a list where an access is of two
+  // words.
   request(moment) {
     const event = this.trace.events[moment.event];
-    const look = value => Array.isArray(value) ? value.map(look) : value === null ? null : this.trace.values[value];
+    const look = value => Array.isArray(value) ? value.map(look) :
+        value === null                         ? null :
+                                                 this.trace.values[value];
     const lanes = lanesOf(moment.mask);
     if (moment.kind === "warp operation") {
       const operands = event[3] && event[3].map(look), results = event[4];
-      if (!Number.isInteger(results)) return {lanes, instruction: moment.instruction, operands, results: results && results.map(look)};
+      if (!Number.isInteger(results))
+        return {
+          lanes,
+          instruction: moment.instruction,
+          operands,
+          results: results && results.map(look)
+        };
       const sources = this.trace.values[results];
-      return {lanes, instruction: moment.instruction, operands, sources: sources.map((lane, i) => lane ?? lanes[i]),
-        results: sources.map(lane => lane === null ? null : operands[lanes.indexOf(lane)])};
+      return {
+        lanes,
+        instruction: moment.instruction,
+        operands,
+        sources: sources.map((lane, i) => lane ?? lanes[i]),
+        results: sources.map(lane => lane === null ? null : operands[lanes.indexOf(lane)])
+      };
     }
-    return {lanes, instruction: moment.instruction, array: moment.array,
-      addresses: addressesOf(event[3]), values: event[4].map(look), after: event[5] && event[5].map(look)};
+    return {
+      lanes,
+      instruction: moment.instruction,
+      array: moment.array,
+      addresses: addressesOf(event[3]),
+      values: event[4].map(look),
+      after: event[5] && event[5].map(look)
+    };
   }
 
-  // --- What the source says about an instruction ------------------------------------------------------
+  // --- What the source says about an instruction
+  // ------------------------------------------------------
 
-  // The names of the variables of which an instruction reveals the value: `index` of the array, `result`
-  // of a load or operation, `operand` of a shuffle; `product`: where a sum of products grows.
+  // The names of the variables of which an instruction reveals the value: `index` of the array,
+  // `result` of a load or operation, `operand` of a shuffle; `product`: where a sum of products
+  // grows.
   readSource(instruction) {
     const {file, line} = this.source(instruction.place);
     const lines = this.trace.sources[file].text.split("\n");
     let text = lines[line - 1] || "";
-    if ((text.match(/\(/g) || []).length > (text.match(/\)/g) || []).length) text += " " + (lines[line] || "").trim();
+    if ((text.match(/\(/g) || []).length > (text.match(/\)/g) || []).length)
+      text += " " + (lines[line] || "").trim();
     const found = {...instruction, file, line, text};
     if (instruction.array === undefined) {
       const shuffle = text.match(/__\w+_sync\(\s*[^,()]+,\s*([A-Za-z_]\w*)\s*[,)]/);
@@ -286,15 +345,19 @@ class Run {
     if (assigned && instruction.access === "load") found.result = assigned[1];
     const old = text.match(/([A-Za-z_]\w*)\s*=\s*atomic\w+\(/);
     if (old && instruction.access === "atomic") found.result = old[1];
-    const product = text.match(/([A-Za-z_]\w*)\s*\+=\s*(\w+)\[[^\]]*\]\s*\*\s*(?:(\w+)\[|[\w:]*fetch<\w+>\(\s*(\w+),)/);
-    if (product && (product[3] || product[4]) === name) found.product = {sum: product[1], factor: product[2]};
+    const product = text.match(
+        /([A-Za-z_]\w*)\s*\+=\s*(\w+)\[[^\]]*\]\s*\*\s*(?:(\w+)\[|[\w:]*fetch<\w+>\(\s*(\w+),)/);
+    if (product && (product[3] || product[4]) === name)
+      found.product = {sum: product[1], factor: product[2]};
     return found;
   }
 
-  // The lanes of a warp at moment m: where each is, what it last did, and its variables. (A sum is what
-  // the lane's products add up to; where a shuffle shows that it is something else it is not shown.)
+  // The lanes of a warp at moment m: where each is, what it last did, and its variables. (A sum is
+  // what the lane's products add up to; where a shuffle shows that it is something else it is not
+  // shown.)
   lanesAt(warp, m) {
-    const lanes = Array.from({length: LANES}, (_, lane) => ({lane, place: -1, vars: new Map(), last: {}, did: ""}));
+    const lanes = Array.from(
+        {length: LANES}, (_, lane) => ({lane, place: -1, vars: new Map(), last: {}, did: ""}));
     if (!warp) return lanes;
     for (const at of warp.moments) {
       if (at > m) break;
@@ -340,40 +403,49 @@ class Run {
   learnOperation(lane, instruction, request, i) {
     const {operand, result, how} = instruction;
     const known = lane.vars.get(operand), value = request.operands[i], got = request.results[i];
-    if (operand && operand === lane.sumName && typeof value === "number" && Math.abs(known - value) > 1e-5 * (1 + Math.abs(value))) {
+    if (operand && operand === lane.sumName && typeof value === "number" &&
+        Math.abs(known - value) > 1e-5 * (1 + Math.abs(value))) {
       this.doubtful = true;
     }
     if (operand && operand !== "predicate") lane.vars.set(operand, value);
     if (result && how === "=") lane.vars.set(result, got);
-    if (result && how === "+=" && typeof got === "number") lane.vars.set(result, (operand === result ? value : lane.vars.get(result) || 0) + got);
+    if (result && how === "+=" && typeof got === "number")
+      lane.vars.set(result, (operand === result ? value : lane.vars.get(result) || 0) + got);
     lane.last = {operation: instruction.operation, value: got};
     lane.sumLine = 0;
   }
 
-  // --- Nonzeros -------------------------------------------------------------------------------------
+  // --- Nonzeros
+  // -------------------------------------------------------------------------------------
 
   // Which nonzero a lane multiplies at a moment. Where the kernel reads the row and the column of a
-  // position, those say it; where it reads columns in the order of CSR, the position does. Else it is the
-  // column of x and the row that the thread writes next.
+  // position, those say it; where it reads columns in the order of CSR, the position does. Else it
+  // is the column of x and the row that the thread writes next.
   findNonzeros() {
     const {row_offsets: offsets, column_indices: columns, nonzeros} = this.matrix;
     this.doneAt = new Int32Array(nonzeros).fill(this.count);
     this.nonzerosOf = new Map();  // moment -> [lane, nonzero] of each lane
     const search = (row, column) => {
-      for (let k = offsets[row]; k < offsets[row + 1]; ++k) if (columns[k] === column) return k;
+      for (let k = offsets[row]; k < offsets[row + 1]; ++k)
+        if (columns[k] === column) return k;
       return -1;
     };
     this.rowOf = new Int32Array(nonzeros);
-    for (let row = 0; row < this.matrix.rows; ++row) this.rowOf.fill(row, offsets[row], offsets[row + 1]);
+    for (let row = 0; row < this.matrix.rows; ++row)
+      this.rowOf.fill(row, offsets[row], offsets[row + 1]);
     if (this.parts.length) return this.findNonzerosOfParts();
-    const read = {row_indices: new Map(), column_indices: new Map()};  // position -> what was loaded there
+    const read = {
+      row_indices: new Map(),
+      column_indices: new Map()
+    };  // position -> what was loaded there
     for (const moment of this.moments) {
       const {array} = moment;
       if (!array || moment.kind !== "load" || !read[array.name]) continue;
       const {addresses, values} = this.request(moment);
       addresses.forEach((address, i) => read[array.name].set(address / array.element, values[i]));
     }
-    const inOrder = read.column_indices.size > 0 && [...read.column_indices].every(([k, column]) => columns[k] === column);
+    const inOrder = read.column_indices.size > 0 &&
+        [...read.column_indices].every(([k, column]) => columns[k] === column);
     const byRow = read.row_indices.size >= nonzeros;
     const next = new Map();  // thread -> the row that it writes next
     for (let m = this.count - 1; m >= 0; --m) {
@@ -388,7 +460,9 @@ class Run {
         const thread = `${moment.warp.key}/${lane}`;
         let nonzero = -1;
         if (byPosition) {
-          nonzero = byRow ? search(read.row_indices.get(element), read.column_indices.get(element)) : element;
+          nonzero = byRow ?
+              search(read.row_indices.get(element), read.column_indices.get(element)) :
+              element;
         } else if (array.name === "y") {
           if (moment.kind !== "load") next.set(thread, element);
         } else if (next.has(thread)) {
@@ -405,18 +479,20 @@ class Run {
     for (const [, nonzero] of found) this.doneAt[nonzero] = Math.min(this.doneAt[nonzero], m);
   }
 
-  // Each GPU has arrays of its own: of its interior rows, of its boundary rows, or of both. Which one it
-  // is follows from the number of nonzeros.
+  // Each GPU has arrays of its own: of its interior rows, of its boundary rows, or of both. Which
+  // one it is follows from the number of nonzeros.
   findNonzerosOfParts() {
     const {row_offsets: offsets} = this.matrix;
     const taken = new Set();
     const positions = new Map();  // array -> the nonzero of the matrix at each position
-    const nonzerosIn = rows => rows.flatMap(row => Array.from({length: offsets[row + 1] - offsets[row]}, (_, i) => offsets[row] + i));
+    const nonzerosIn = rows => rows.flatMap(
+        row => Array.from({length: offsets[row + 1] - offsets[row]}, (_, i) => offsets[row] + i));
     this.arrays.forEach(array => {
       if (array.name !== "values" || !this.parts[array.device]) return;
       const {rows, boundary: [first, end]} = this.parts[array.device];
       const interior = rows.filter((_, i) => i < first || i >= end);
-      for (const [name, some] of [["all", rows], ["interior", interior], ["boundary", rows.slice(first, end)]]) {
+      for (const [name, some] of [
+               ["all", rows], ["interior", interior], ["boundary", rows.slice(first, end)]]) {
         const found = nonzerosIn(some), key = `${array.device}/${name}`;
         if (found.length !== array.bytes / array.element || taken.has(key)) continue;
         taken.add(key);
@@ -428,11 +504,15 @@ class Run {
       const {array} = moment;
       if (moment.kind !== "load" || !positions.has(array)) return;
       const {lanes, addresses} = this.request(moment);
-      this.multiplies(m, lanes.map((lane, i) => [lane, positions.get(array)[Math.floor(addresses[i] / array.element)]]));
+      this.multiplies(
+          m,
+          lanes.map(
+              (lane, i) => [lane, positions.get(array)[Math.floor(addresses[i] / array.element)]]));
     });
   }
 
-  // --- Events to jump to ----------------------------------------------------------------------------
+  // --- Events to jump to
+  // ----------------------------------------------------------------------------
 
   findKinds() {
     this.kinds = Object.fromEntries(Object.keys(KINDS).map(kind => [kind, []]));
@@ -443,13 +523,15 @@ class Run {
     this.moments.forEach((moment, m) => {
       const {counts, kind} = moment;
       if (moment.instruction) {
-        const what = `${moment.instruction.number}/${counts ? `${counts.sectors}/${counts.passes}` : ""}`;
+        const what =
+            `${moment.instruction.number}/${counts ? `${counts.sectors}/${counts.passes}` : ""}`;
         moment.isNew = !seen.has(what);
         seen.add(what);
       }
       if (counts && counts.sectors) {
         if (counts.sectors > counts.ideal) this.kinds.uncoalesced.push(m);
-        if (counts.sectors - counts.ideal > worst) [worst, this.kinds.worst[0]] = [counts.sectors - counts.ideal, m];
+        if (counts.sectors - counts.ideal > worst)
+          [worst, this.kinds.worst[0]] = [counts.sectors - counts.ideal, m];
       }
       if (counts && counts.passes > counts.idealPasses) this.kinds.conflict.push(m);
       if (KIND_OF[kind]) this.kinds[KIND_OF[kind]].push(m);
@@ -458,7 +540,8 @@ class Run {
       if (kind === "failure") this.kinds.wrong.push(this.momentOfFailure(m));
       if (moment.mask && moment.warp) {
         let live = 0;
-        for (let lane = 0; lane < LANES; ++lane) if (moment.warp.last[lane] >= m) live |= 1 << lane;
+        for (let lane = 0; lane < LANES; ++lane)
+          if (moment.warp.last[lane] >= m) live |= 1 << lane;
         moment.live = live >>> 0;
         if (moment.live !== moment.mask) this.kinds.divergence.push(m);
       }
@@ -472,21 +555,26 @@ class Run {
       const moment = this.moments[lastOfRow.get(row)];
       if (!moment.wrong) this.kinds.wrong.push(lastOfRow.get(row));
       const {lanes, addresses, array} = this.request(moment);
-      const lane = lanes[addresses.findIndex(address => Math.floor(address / array.element) === row)];
-      moment.wrong = [...moment.wrong || [], {lane, ...found}];  // the rows of which it leaves a wrong element of y
+      const lane =
+          lanes[addresses.findIndex(address => Math.floor(address / array.element) === row)];
+      moment.wrong = [
+        ...moment.wrong || [], {lane, ...found}
+      ];  // the rows of which it leaves a wrong element of y
     }
     this.kinds.wrong.sort((a, b) => a - b);
   }
 
-  // Where the overview shows a moment, if it does (-1: it does not): in its launch, each warp's requests and operations one
-  // after the other from its own start on. At a barrier the warps of a block wait for the last of them.
+  // Where the overview shows a moment, if it does (-1: it does not): in its launch, each warp's
+  // requests and operations one after the other from its own start on. At a barrier the warps of a
+  // block wait for the last of them.
   layOut() {
     this.column = new Int32Array(this.count).fill(-1);
     this.columns = this.launches.map(() => 0);
     const next = new Map();  // block -> warp -> its next column
     this.moments.forEach(({kind, launch, block, warp, instruction}, m) => {
       const key = `${launch}/${block}`, warps = next.get(key) || new Map();
-      if (kind === "barrier") for (const one of warps.keys()) warps.set(one, Math.max(...warps.values()));
+      if (kind === "barrier")
+        for (const one of warps.keys()) warps.set(one, Math.max(...warps.values()));
       if (!instruction || !warp) return;
       next.set(key, warps);
       this.column[m] = warps.get(warp) || 0;
@@ -503,7 +591,8 @@ class Run {
     return kind !== "load" ? `of-${kind}` : array.name === "x" ? "of-x" : "of-matrix";
   }
 
-  // The access that a report names by line, block and thread; else the last thing that this thread did.
+  // The access that a report names by line, block and thread; else the last thing that this thread
+  // did.
   momentOfFailure(m) {
     const text = this.trace.events[this.moments[m].event][1];
     const place = text.match(/ at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),/);
@@ -512,7 +601,9 @@ class Run {
     let last;
     for (let i = m - 1; i >= 0 && this.moments[i].launch === this.moments[m].launch; --i) {
       const {instruction, mask, warp} = this.moments[i];
-      if (!warp || warp.block !== block || warp.warp !== thread >> 5 || !(mask >>> (thread & 31) & 1)) continue;
+      if (!warp || warp.block !== block || warp.warp !== thread >> 5 ||
+          !(mask >>> (thread & 31) & 1))
+        continue;
       if (instruction && instruction.line === line) return i;
       last ??= i;
     }
@@ -534,42 +625,71 @@ class Run {
       "x": format(at("xSectors"), at("xRequests")),
       "stores": format(at("storeSectors"), at("storeRequests")),
       "lanes": format(at("lanes"), at("requests")),
-      "moved / needed": this.trace.compulsory_bytes ? (moved / this.trace.compulsory_bytes).toFixed(2) : "-",
+      "moved / needed":
+          this.trace.compulsory_bytes ? (moved / this.trace.compulsory_bytes).toFixed(2) : "-",
       "requests": String(at("requests")),
       ...estimate && {"limit": estimate.limit},
-      ...this.parts.length && {"link kB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
+      ...this.parts.length &&
+          {"link kB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
     };
   }
 }
 
 // A counter from which warps take their next rows.
-function isCounter(array) {
-  return /counter/.test(array.name) && array.space === "global";
-}
+function isCounter(array) { return /counter/.test(array.name) && array.space === "global"; }
 
 // The colours of the overview, as page.css names them.
 const PURPOSES = {
-  "of-matrix": "loads", "of-x": "loads of x", "of-store": "stores", "of-atomic": "atomics", "of-shared": "shared memory",
-  "of-operation": "warp operations", "of-barrier": "arrives at a barrier",
+  "of-matrix": "loads",
+  "of-x": "loads of x",
+  "of-store": "stores",
+  "of-atomic": "atomics",
+  "of-shared": "shared memory",
+  "of-operation": "warp operations",
+  "of-barrier": "arrives at a barrier",
 };
 
 // What the columns of totals say.
 const COLUMNS = {
-  needed: "bytes of the matrix, x and y, each once", moved: "32 bytes for each sector that a request touched, before caches",
-  used: "part of the moved bytes that the requesting warp used", matrix: "sectors per request of row offsets, columns and values together",
-  x: "sectors per request of x", stores: "sectors per request of stores and atomics", lanes: "active lanes per request, of 32",
-  "moved / needed": "1 would be: every byte asked for once, and used", requests: "loads, stores and atomics of warps", link: "bytes between GPUs",
+  needed: "bytes of the matrix, x and y, each once",
+  moved: "32 bytes for each sector that a request touched, before caches",
+  used: "part of the moved bytes that the requesting warp used",
+  matrix: "sectors per request of row offsets, columns and values together",
+  x: "sectors per request of x",
+  stores: "sectors per request of stores and atomics",
+  lanes: "active lanes per request, of 32",
+  "moved / needed": "1 would be: every byte asked for once, and used",
+  requests: "loads, stores and atomics of warps",
+  link: "bytes between GPUs",
 };
 
 // Names of what one can jump to.
 const KINDS = {
-  uncoalesced: "uncoalesced request", worst: "worst request", divergence: "divergence", conflict: "bank conflict",
-  barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", link: "request over the link",
-  event: "event or wait of a stream", giver: "value from another warp", wrong: "what is wrong",
+  uncoalesced: "uncoalesced request",
+  worst: "worst request",
+  divergence: "divergence",
+  conflict: "bank conflict",
+  barrier: "barrier",
+  operation: "warp operation",
+  atomic: "atomic",
+  store: "store",
+  copy: "copy",
+  link: "request over the link",
+  event: "event or wait of a stream",
+  giver: "value from another warp",
+  wrong: "what is wrong",
 };
 
 // The event of a moment, where it alone makes it one of them.
-const KIND_OF = {wait: "barrier", "warp operation": "operation", atomic: "atomic", store: "store", copy: "copy", record: "event", "stream wait": "event"};
+const KIND_OF = {
+  wait: "barrier",
+  "warp operation": "operation",
+  atomic: "atomic",
+  store: "store",
+  copy: "copy",
+  record: "event",
+  "stream wait": "event"
+};
 
 // As the table of `make run` writes numbers.
 function number(value) {
@@ -585,10 +705,13 @@ function show(value, array) {
   if (value === "~") return array && array.float ? "NaN" : "-1";
   if (typeof value === "string") return value === "nan" ? "NaN" : value;
   if (Number.isInteger(value)) return String(value);
-  return Math.abs(value) < 1e-3 || Math.abs(value) >= 1e4 ? value.toExponential(1) : value.toFixed(3);
+  return Math.abs(value) < 1e-3 || Math.abs(value) >= 1e4 ? value.toExponential(1) :
+                                                            value.toFixed(3);
 }
 
 // For the narrow cell of a lane.
 function short(value) {
-  return typeof value === "number" && !Number.isInteger(value) && Math.abs(value) < 100 ? value.toFixed(2) : show(value);
+  return typeof value === "number" && !Number.isInteger(value) && Math.abs(value) < 100 ?
+      value.toFixed(2) :
+      show(value);
 }

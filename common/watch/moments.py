@@ -30,10 +30,14 @@ def wrong_moment(trace):
     failure = next((event[1] for event in trace["events"] if event[0] == "failure"), None)
     if failure:
         place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
-        what = failure[place.end():].partition(": ")[2] if place else failure
+        what = failure[place.end() :].partition(": ")[2] if place else failure
         found = None
         for number, at, instruction, _, lanes, _ in traces.requests(trace):
-            if place and (line_of(trace, instruction), *at[1:]) == (int(place[1]), int(place[2]), int(place[3]) // 32):
+            if place and (line_of(trace, instruction), *at[1:]) == (
+                int(place[1]),
+                int(place[2]),
+                int(place[3]) // 32,
+            ):
                 found = number if int(place[3]) % 32 in lanes else found
         if not place:
             return found, re.sub(r"^kernel .*?, (?=block \()", "", failure)
@@ -47,7 +51,10 @@ def wrong_moment(trace):
         if instruction["access"] != "load" and array["name"] == "y":
             for lane, address in zip(lanes, addresses):
                 if address // instruction["size"] == row:
-                    last = number, f"line {line_of(trace, instruction)}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]"
+                    last = (
+                        number,
+                        f"line {line_of(trace, instruction)}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]",
+                    )
     got = "nan" if got is None else f"{got:.6g}"
     if last is None:
         return None, f"no lane writes y[{row}], which should be {expected:.6g}"
@@ -63,8 +70,12 @@ def worst_moment(trace):
         counts = traces.measure(instruction, array, lanes, addresses)
         excess = counts["sectors"] - counts["ideal_sectors"]
         if excess > 0 and (found is None or excess > found[0]):
-            found = (excess, number, f"line {line_of(trace, instruction)}, warp {warp}, block {block}: {len(lanes)} lanes {instruction['access']} {array['name']}, "
-                     f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do")  # fmt: skip
+            found = (
+                excess,
+                number,
+                f"line {line_of(trace, instruction)}, warp {warp}, block {block}: {len(lanes)} lanes {instruction['access']} {array['name']}, "
+                f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do",
+            )
     return found
 
 
@@ -86,18 +97,27 @@ def first_wrong(program, kernels, command):
                 if moment:
                     name = trace["kernel"]["name"]
                     order = "" if schedule == "forward" else f' ARGS="--schedule {schedule}"'
-                    return f"{name} on {matrix}, {moment[1]}", f"{command} KERNELS={beside(name)} MATRIX={matrix}{order}"
+                    return (
+                        f"{name} on {matrix}, {moment[1]}",
+                        f"{command} KERNELS={beside(name)} MATRIX={matrix}{order}",
+                    )
     return None
 
 
 def worst(program, kernels, command):
     """What to print of the worst request of the kernels."""
-    moments = [(moment, trace["kernel"]["name"]) for trace in watch.record(program, WORST_ON, kernels)
-               if (moment := worst_moment(trace))]  # fmt: skip
+    moments = [
+        (moment, trace["kernel"]["name"])
+        for trace in watch.record(program, WORST_ON, kernels)
+        if (moment := worst_moment(trace))
+    ]
     if not moments:
         return None
     (_, _, sentence), name = max(moments, key=lambda found: found[0][0])
-    return f"{name} on {WORST_ON}, the worst request: {sentence}", f"{command} KERNELS={beside(name)} MATRIX={WORST_ON} FIND=worst"
+    return (
+        f"{name} on {WORST_ON}, the worst request: {sentence}",
+        f"{command} KERNELS={beside(name)} MATRIX={WORST_ON} FIND=worst",
+    )
 
 
 def main():
@@ -117,7 +137,9 @@ def main():
     if lines:
         print(f"Where: {lines[0]}.\n        {lines[1]}")
     elif "--wrong" in sys.argv:
-        print(f"Right on {', '.join(MATRICES)}. What is wrong needs another matrix:\n        {command} MATRIX=...")
+        print(
+            f"Right on {', '.join(MATRICES)}. What is wrong needs another matrix:\n        {command} MATRIX=..."
+        )
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { fo
 def colour(lane):
     at = lane / 31 * (len(RAMP) - 1)
     i = min(len(RAMP) - 2, int(at))
-    return "#" + "".join(f"{round(a + (at - i) * (b - a)):02x}" for a, b in zip(RAMP[i], RAMP[i + 1]))
+    return "#" + "".join(
+        f"{round(a + (at - i) * (b - a)):02x}" for a, b in zip(RAMP[i], RAMP[i + 1])
+    )
 
 
 def number(value):
@@ -59,9 +61,14 @@ class Picture:
         self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
-        words = "".join(f' {name.rstrip("_").replace("_", "-")}="{number(v) if isinstance(v, float) else escape(str(v))}"'
-                        for name, v in attributes.items() if v is not None)  # fmt: skip
-        self.parts.append(f"<{tag}{words}/>" if text is None else f"<{tag}{words}>{escape(str(text))}</{tag}>")
+        words = "".join(
+            f' {name.rstrip("_").replace("_", "-")}="{number(v) if isinstance(v, float) else escape(str(v))}"'
+            for name, v in attributes.items()
+            if v is not None
+        )
+        self.parts.append(
+            f"<{tag}{words}/>" if text is None else f"<{tag}{words}>{escape(str(text))}</{tag}>"
+        )
         bottom = attributes.get("y", 0)
         if isinstance(bottom, (int, float)):
             self.height = max(self.height, bottom + attributes.get("height", 6))
@@ -70,7 +77,9 @@ class Picture:
         self.add("text", text, x=float(x), y=float(y), class_=class_, text_anchor=anchor)
 
     def rect(self, x, y, width, height, **attributes):
-        self.add("rect", x=float(x), y=float(y), width=float(width), height=float(height), **attributes)
+        self.add(
+            "rect", x=float(x), y=float(y), width=float(width), height=float(height), **attributes
+        )
 
     def line(self, x1, y1, x2, y2, **attributes):
         self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **attributes)
@@ -88,19 +97,27 @@ class Picture:
         """Groups that light up one after the other, again and again, where motion is wanted."""
         total, share = seconds * len(self.groups), 100 / len(self.groups)
         self.styles.append("@media (prefers-reduced-motion: no-preference) {")
-        self.styles.append(f"@keyframes turn {{ 0%, {share * 0.98:.2f}% {{ opacity: 1 }} {share:.2f}%, 100% {{ opacity: .16 }} }}")
+        self.styles.append(
+            f"@keyframes turn {{ 0%, {share * 0.98:.2f}% {{ opacity: 1 }} {share:.2f}%, 100% {{ opacity: .16 }} }}"
+        )
         for i, name in enumerate(self.groups):
-            self.styles.append(f".{name} {{ animation: turn {total}s linear {i * seconds}s infinite backwards }}")
+            self.styles.append(
+                f".{name} {{ animation: turn {total}s linear {i * seconds}s infinite backwards }}"
+            )
         self.styles.append("}")
 
     def svg(self):
         height = round(self.height + 10)
         style = STYLE.strip() + ("\n" + "\n".join(self.styles) if self.styles else "")
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-                f'aria-labelledby="t d"><title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}</desc>'
-                f'<style>{style}</style><defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" '
-                'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
-                f'<rect class="p" width="{WIDTH}" height="{height}"/>\n' + "\n".join(self.parts) + "\n</svg>\n")  # fmt: skip
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+            f'aria-labelledby="t d"><title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}</desc>'
+            f'<style>{style}</style><defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" '
+            'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
+            f'<rect class="p" width="{WIDTH}" height="{height}"/>\n'
+            + "\n".join(self.parts)
+            + "\n</svg>\n"
+        )
 
 
 # --- From traces ----------------------------------------------------------------------------------
@@ -111,8 +128,19 @@ def accesses(trace, name, kind="load", launch=0, block=0, warp=0):
     found = []
     for number, at, instruction, array, lanes, addresses in traces.requests(trace):
         if at == (launch, block, warp) and (instruction["access"], array["name"]) == (kind, name):
-            values = [trace["values"][v] if not isinstance(v, list) else None for v in trace["events"][number][4]]
-            found.append((lanes, addresses, traces.measure(instruction, array, lanes, addresses), values, instruction["size"]))
+            values = [
+                trace["values"][v] if not isinstance(v, list) else None
+                for v in trace["events"][number][4]
+            ]
+            found.append(
+                (
+                    lanes,
+                    addresses,
+                    traces.measure(instruction, array, lanes, addresses),
+                    values,
+                    instruction["size"],
+                )
+            )
     return found
 
 
@@ -139,23 +167,46 @@ def request_over_sectors(picture, left, y, room, first, last, request):
             picture.rect(x, bottom, 32 * scale, 16, class_="drag")
     for lane, address in zip(lanes, addresses):
         x = left + (address - first) * scale
-        picture.line(left + lane * pitch + pitch / 2 - 1, top, x + size * scale / 2, bottom, stroke=colour(lane), stroke_width=1, opacity=".8")
+        picture.line(
+            left + lane * pitch + pitch / 2 - 1,
+            top,
+            x + size * scale / 2,
+            bottom,
+            stroke=colour(lane),
+            stroke_width=1,
+            opacity=".8",
+        )
         picture.rect(x, bottom, size * scale, 16, fill=colour(lane))
     for sector in range(first // 32, last // 32):
         x = left + (sector * 32 - first) * scale
-        picture.rect(x, bottom, 32 * scale, 16, class_="frame" if sector in touched else "edge",
-                     stroke_width="1" if sector in touched else ".6")  # fmt: skip
-    picture.text(left, bottom + 31, f"{plural(len(lanes), 'lane')} · {plural(counts['sectors'], 'sector')} touched, "
-                 f"{counts['ideal_sectors']} would do · {round(100 * counts['bytes_used'] / counts['sectors'] / 32)}% of the bytes used", "soft")  # fmt: skip
+        picture.rect(
+            x,
+            bottom,
+            32 * scale,
+            16,
+            class_="frame" if sector in touched else "edge",
+            stroke_width="1" if sector in touched else ".6",
+        )
+    picture.text(
+        left,
+        bottom + 31,
+        f"{plural(len(lanes), 'lane')} · {plural(counts['sectors'], 'sector')} touched, "
+        f"{counts['ideal_sectors']} would do · {round(100 * counts['bytes_used'] / counts['sectors'] / 32)}% of the bytes used",
+        "soft",
+    )
 
 
 def lanes_over_sectors(picture, trace, turns=3):
     """Lanes above the sectors of `values` that their requests touch, iteration after iteration."""
     requests = accesses(trace, "values")[:turns]
-    sums = [f"iteration {i}: {len(r[0])} lanes, {r[2]['sectors']} sectors where {r[2]['ideal_sectors']} would do"
-            for i, r in enumerate(requests, 1)]  # fmt: skip
-    picture.description = (f"Lanes of the first warp of {trace['kernel']['name']} on {trace['matrix']['name']} above the sectors "
-                           "of values that they load. " + "; ".join(sums) + ".")  # fmt: skip
+    sums = [
+        f"iteration {i}: {len(r[0])} lanes, {r[2]['sectors']} sectors where {r[2]['ideal_sectors']} would do"
+        for i, r in enumerate(requests, 1)
+    ]
+    picture.description = (
+        f"Lanes of the first warp of {trace['kernel']['name']} on {trace['matrix']['name']} above the sectors "
+        "of values that they load. " + "; ".join(sums) + "."
+    )
     first = min(min(r[1]) for r in requests) // 128 * 128
     last = -(-max(max(r[1]) + r[4] for r in requests) // 128) * 128
     left, room = 96, WIDTH - 110
@@ -165,23 +216,38 @@ def lanes_over_sectors(picture, trace, turns=3):
             picture.text(10, y + 10, f"iteration {turn}", "ink")
             request_over_sectors(picture, left, y, room, first, last, request)
         y += 92
-    picture.text(10, y + 4, "values: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
-                 "not used by this request", "soft small")  # fmt: skip
+    picture.text(
+        10,
+        y + 4,
+        "values: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
+        "not used by this request",
+        "soft small",
+    )
     if len(requests) > 1:
         picture.in_turn(3)
 
 
 def shuffle_tree(picture, trace):
-    rounds = [(traces.lanes_of(event[2]), trace["values"][event[4]]) for _, event, at in traces.walk(trace)
-              if at == (0, 0, 0) and event[0] == "warp operation" and trace["instructions"][event[1]]["operation"] == "__shfl_down_sync"]  # fmt: skip
+    rounds = [
+        (traces.lanes_of(event[2]), trace["values"][event[4]])
+        for _, event, at in traces.walk(trace)
+        if at == (0, 0, 0)
+        and event[0] == "warp operation"
+        and trace["instructions"][event[1]]["operation"] == "__shfl_down_sync"
+    ]
     stores = accesses(trace, "y", "store")
     writers = stores[0][0]
     width = writers[1] - writers[0] if len(writers) > 1 else 32
     rounds = rounds[: width.bit_length() - 1]
-    picture.description = (f"{len(rounds)} rounds of __shfl_down_sync in the first warp of {trace['kernel']['name']}: in each, every lane takes "
-                           "the sum of a lane above it and adds it. " + " ".join(
-                               f"Round {i}: distance {max(source - lane for lane, source in zip(lanes, sources))}."
-                               for i, (lanes, sources) in enumerate(rounds, 1)) + f" Lanes {', '.join(map(str, writers))} write the sums.")  # fmt: skip
+    picture.description = (
+        f"{len(rounds)} rounds of __shfl_down_sync in the first warp of {trace['kernel']['name']}: in each, every lane takes "
+        "the sum of a lane above it and adds it. "
+        + " ".join(
+            f"Round {i}: distance {max(source - lane for lane, source in zip(lanes, sources))}."
+            for i, (lanes, sources) in enumerate(rounds, 1)
+        )
+        + f" Lanes {', '.join(map(str, writers))} write the sums."
+    )
     left, pitch = 100, (WIDTH - 120) / 32
     x = [left + (lane + 0.5) * pitch for lane in range(32)]
     y, step = 44, 58
@@ -192,25 +258,63 @@ def shuffle_tree(picture, trace):
     for i, (lanes, sources) in enumerate(rounds):
         top, bottom = y + i * step, y + (i + 1) * step
         with picture.group(f"round{i}"):
-            picture.text(10, top + step / 2 + 4, f"distance {max(source - lane for lane, source in zip(lanes, sources))}")
+            picture.text(
+                10,
+                top + step / 2 + 4,
+                f"distance {max(source - lane for lane, source in zip(lanes, sources))}",
+            )
             for lane, source in zip(lanes, sources):
                 counts = lane in needed[i + 1]
                 if source != lane:
-                    picture.line(x[source], top, x[lane], bottom, **({"stroke": colour(lane // width * width), "stroke_width": 2} if counts else {"class_": "soft-line", "stroke_width": 0.8}))
+                    picture.line(
+                        x[source],
+                        top,
+                        x[lane],
+                        bottom,
+                        **(
+                            {"stroke": colour(lane // width * width), "stroke_width": 2}
+                            if counts
+                            else {"class_": "soft-line", "stroke_width": 0.8}
+                        ),
+                    )
                 if counts:
-                    picture.line(x[lane], top, x[lane], bottom, stroke=colour(lane // width * width), stroke_width=2)
+                    picture.line(
+                        x[lane],
+                        top,
+                        x[lane],
+                        bottom,
+                        stroke=colour(lane // width * width),
+                        stroke_width=2,
+                    )
     for i in range(len(rounds) + 1):
         for lane in range(32):
             counts = lane in needed[i]
-            picture.add("circle", cx=float(x[lane]), cy=float(y + i * step), r=float(5.5 if counts else 2.5),
-                        fill=colour(lane // width * width) if counts else None, class_=None if counts else "quiet")  # fmt: skip
+            picture.add(
+                "circle",
+                cx=float(x[lane]),
+                cy=float(y + i * step),
+                r=float(5.5 if counts else 2.5),
+                fill=colour(lane // width * width) if counts else None,
+                class_=None if counts else "quiet",
+            )
     bottom = y + len(rounds) * step
     for lane in range(0, 32, 1 if pitch > 20 else 4):
         picture.text(x[lane], y - 10, lane, "soft small", "middle")
     for lane in writers:
-        picture.text(x[lane], bottom + 22, f"y[{stores[0][1][writers.index(lane)] // stores[0][4]}]", "ink small mono", "middle")
+        picture.text(
+            x[lane],
+            bottom + 22,
+            f"y[{stores[0][1][writers.index(lane)] // stores[0][4]}]",
+            "ink small mono",
+            "middle",
+        )
     picture.text(10, bottom + 22, "written")
-    picture.text(10, bottom + 44, "Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too; their sums are not used.", "soft small")
+    picture.text(
+        10,
+        bottom + 44,
+        "Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too; their sums are not used.",
+        "soft small",
+    )
     picture.in_turn(2)
 
 
@@ -220,11 +324,15 @@ def collisions(picture, *found):
     y = 40
     left, pitch = 100, (WIDTH - 120) / 32
     for trace in found:
-        lanes, addresses, counts, _, size = next(r for r in accesses(trace, "y", "atomic", launch=1))
+        lanes, addresses, counts, _, size = next(
+            r for r in accesses(trace, "y", "atomic", launch=1)
+        )
         elements = [address // size for address in addresses]
         distinct = sorted(set(elements))
         most = max(elements.count(e) for e in distinct)
-        described.append(f"{trace['kernel']['name']}: {len(lanes)} lanes add to {len(distinct)} elements, up to {most} to the same one.")
+        described.append(
+            f"{trace['kernel']['name']}: {len(lanes)} lanes add to {len(distinct)} elements, up to {most} to the same one."
+        )
         picture.text(10, y + 10, trace["kernel"]["name"], "ink mono")
         y += 22
         lanes_row(picture, left, y, pitch, set(lanes))
@@ -232,15 +340,34 @@ def collisions(picture, *found):
         each = min(80, (WIDTH - 120) / len(distinct))
         bottom = y + 78
         for lane, element in zip(lanes, elements):
-            picture.line(left + (lane + 0.5) * pitch - 1, y + 12, left + (distinct.index(element) + 0.5) * each, bottom,
-                         stroke=colour(lane), stroke_width=1.4)  # fmt: skip
+            picture.line(
+                left + (lane + 0.5) * pitch - 1,
+                y + 12,
+                left + (distinct.index(element) + 0.5) * each,
+                bottom,
+                stroke=colour(lane),
+                stroke_width=1.4,
+            )
         for i, element in enumerate(distinct):
             count = elements.count(element)
             picture.rect(left + i * each + 3, bottom, each - 6, 20, class_="box", rx=3)
-            picture.text(left + (i + 0.5) * each, bottom + 14, f"y[{element}]", "ink small mono", "middle")
-            picture.text(left + (i + 0.5) * each, bottom + 34, f"{count} in turn" if count > 1 else "1", "bad small" if count > 1 else "soft small", "middle")
+            picture.text(
+                left + (i + 0.5) * each, bottom + 14, f"y[{element}]", "ink small mono", "middle"
+            )
+            picture.text(
+                left + (i + 0.5) * each,
+                bottom + 34,
+                f"{count} in turn" if count > 1 else "1",
+                "bad small" if count > 1 else "soft small",
+                "middle",
+            )
         y = bottom + 54
-    picture.text(10, y + 2, "The first request of an atomic in the first warp, on " + found[0]["matrix"]["name"] + ".", "soft small")
+    picture.text(
+        10,
+        y + 2,
+        "The first request of an atomic in the first warp, on " + found[0]["matrix"]["name"] + ".",
+        "soft small",
+    )
     picture.description = " ".join(described)
 
 
@@ -254,9 +381,14 @@ def scan_rounds(picture, trace, warp=1):
         rounds.append(pairs)
     rows = accesses(trace, "row_indices", warp=warp)[0][3]
     ends = set(accesses(trace, "y", "store", warp=warp)[0][0])
-    picture.description = (f"Warp {warp} of {trace['kernel']['name']}: 32 nonzeros of rows {rows[0]} to {rows[-1]}. " + " ".join(
-        f"Round {i}: {len(pairs)} lanes take the sum {pairs[0][0] - pairs[0][1]} to the left." for i, pairs in enumerate(rounds, 1))
-        + f" Then {len(ends)} lanes write a row.")  # fmt: skip
+    picture.description = (
+        f"Warp {warp} of {trace['kernel']['name']}: 32 nonzeros of rows {rows[0]} to {rows[-1]}. "
+        + " ".join(
+            f"Round {i}: {len(pairs)} lanes take the sum {pairs[0][0] - pairs[0][1]} to the left."
+            for i, pairs in enumerate(rounds, 1)
+        )
+        + f" Then {len(ends)} lanes write a row."
+    )
     left, pitch = 100, (WIDTH - 120) / 32
     x = lambda lane: left + (lane + 0.5) * pitch  # noqa: E731
     hue = {row: colour((i * 9) % 32) for i, row in enumerate(sorted(set(rows)))}
@@ -267,10 +399,26 @@ def scan_rounds(picture, trace, warp=1):
             with picture.group(f"round{i}"):
                 picture.text(10, y + (i - 0.5) * step + 4, f"distance {distance}")
                 for lane, source in rounds[i - 1]:
-                    picture.line(max(x(source), left - 14), y + (i - 1) * step + 9, x(lane), y + i * step - 9, stroke=hue[rows[lane]], stroke_width=1.6)
+                    picture.line(
+                        max(x(source), left - 14),
+                        y + (i - 1) * step + 9,
+                        x(lane),
+                        y + i * step - 9,
+                        stroke=hue[rows[lane]],
+                        stroke_width=1.6,
+                    )
         for lane in range(32):
-            picture.rect(x(lane) - pitch / 2 + 1.5, y + i * step - 9, pitch - 3, 18, rx=3, fill=hue[rows[lane]],
-                         opacity=None if i == 0 or any(lane == taker for taker, _ in rounds[i - 1]) else ".45")  # fmt: skip
+            picture.rect(
+                x(lane) - pitch / 2 + 1.5,
+                y + i * step - 9,
+                pitch - 3,
+                18,
+                rx=3,
+                fill=hue[rows[lane]],
+                opacity=None
+                if i == 0 or any(lane == taker for taker, _ in rounds[i - 1])
+                else ".45",
+            )
     bottom = y + len(rounds) * step
     for lane in range(32):
         if lane == 0 or rows[lane] != rows[lane - 1]:
@@ -278,7 +426,12 @@ def scan_rounds(picture, trace, warp=1):
         if lane in ends:
             picture.text(x(lane), bottom + 26, f"y[{rows[lane]}]", "ink small mono", "middle")
     picture.text(10, bottom + 26, "written")
-    picture.text(10, bottom + 46, "Each box is a lane with its sum, in the colour of its row. Pale: nothing was added in this round.", "soft small")
+    picture.text(
+        10,
+        bottom + 46,
+        "Each box is a lane with its sum, in the colour of its row. Pale: nothing was added in this round.",
+        "soft small",
+    )
     picture.in_turn(2.5)
 
 
@@ -286,12 +439,19 @@ def carries(picture, trace):
     """The nonzeros of a block in the order of its warps: rows that a border cuts need a carry."""
     shares = []
     for warp in range(8):
-        rows = [v for r in accesses(trace, "row_indices", warp=warp) if len(r[0]) == 32 and len(set(r[1])) == 32 for v in r[3]]
+        rows = [
+            v
+            for r in accesses(trace, "row_indices", warp=warp)
+            if len(r[0]) == 32 and len(set(r[1])) == 32
+            for v in r[3]
+        ]
         if rows:
             shares.append(rows)
     cut = [rows[-1] for rows, after in zip(shares, shares[1:]) if rows[-1] == after[0]]
-    picture.description = (f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
-                           f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}.")  # fmt: skip
+    picture.description = (
+        f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
+        f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}."
+    )
     left, room, y = 80, WIDTH - 100, 40
     most = max(map(len, shares))
     hue = lambda row: colour((row * 9) % 32)  # noqa: E731
@@ -302,14 +462,39 @@ def carries(picture, trace):
             if k < len(rows) and rows[k] == rows[begin]:
                 continue
             open_left = begin == 0 and warp > 0 and shares[warp - 1][-1] == rows[0]
-            open_right = k == len(rows) and warp + 1 < len(shares) and shares[warp + 1][0] == rows[-1]
-            picture.rect(left + begin * room / most, y, (k - begin) * room / most - 0.8, 18, fill=hue(rows[begin]), opacity=None if open_left or open_right else ".55")
+            open_right = (
+                k == len(rows) and warp + 1 < len(shares) and shares[warp + 1][0] == rows[-1]
+            )
+            picture.rect(
+                left + begin * room / most,
+                y,
+                (k - begin) * room / most - 0.8,
+                18,
+                fill=hue(rows[begin]),
+                opacity=None if open_left or open_right else ".55",
+            )
             if open_right:
-                picture.add("path", d=f"M{left + room:.1f} {y + 9} h9 v25 H{left - 12} v27 h8", class_="frame", stroke_width="1.3")
-                picture.text(left + room / 2, y + 30, f"row {rows[-1]} goes on: its sum so far is carried", "ink small", "middle")
+                picture.add(
+                    "path",
+                    d=f"M{left + room:.1f} {y + 9} h9 v25 H{left - 12} v27 h8",
+                    class_="frame",
+                    stroke_width="1.3",
+                )
+                picture.text(
+                    left + room / 2,
+                    y + 30,
+                    f"row {rows[-1]} goes on: its sum so far is carried",
+                    "ink small",
+                    "middle",
+                )
             begin = k
         y += 52
-    picture.text(10, y + 6, "Whole rows are written by the warp that has them; of a row that is cut, one thread adds up the parts after a barrier.", "soft small")
+    picture.text(
+        10,
+        y + 6,
+        "Whole rows are written by the warp that has them; of a row that is cut, one thread adds up the parts after a barrier.",
+        "soft small",
+    )
 
 
 def banks(picture, trace):
@@ -330,38 +515,66 @@ def banks(picture, trace):
         tall = max(map(len, load.values())) * level
         for bank in range(32):
             for i, lane in enumerate(load[bank]):
-                picture.rect(left + bank * pitch, y + tall - (i + 1) * level, pitch - 2, level - 1, fill=colour(lane))
+                picture.rect(
+                    left + bank * pitch,
+                    y + tall - (i + 1) * level,
+                    pitch - 2,
+                    level - 1,
+                    fill=colour(lane),
+                )
             picture.rect(left + bank * pitch, y + tall + 1, pitch - 2, 10, class_="quiet")
             if bank % 4 == 0:
-                picture.text(left + (bank + 0.5) * pitch, y + tall + 23, bank, "soft small", "middle")
+                picture.text(
+                    left + (bank + 0.5) * pitch, y + tall + 23, bank, "soft small", "middle"
+                )
         middle = y + max(20, tall / 2)
         picture.text(10, middle - 14, label, "ink mono")
         picture.text(10, middle + 3, f"{needed} passes", "bad" if needed > ideal else "ink")
         picture.text(10, middle + 19, f"{ideal} without conflicts", "soft small")
         told.append(f"With {label}: {needed} passes, {ideal} without conflicts.")
         y += max(tall, 44) + 44
-    picture.text(10, y - 6, "32 lanes read the first product of their rows. A box is a word, in the colour of its lane, above the bank that holds it; a bank serves one word per pass.", "soft small")
-    picture.text(10, y + 9, f"A double is two words, and half a warp is served at a time. Above: the request as traced on {trace['matrix']['name']}; below: the same with one element of padding per row.", "soft small")
-    picture.description = f"Banks of shared memory in {trace['kernel']['name']} on rows of {length} nonzeros. " + " ".join(told)
+    picture.text(
+        10,
+        y - 6,
+        "32 lanes read the first product of their rows. A box is a word, in the colour of its lane, above the bank that holds it; a bank serves one word per pass.",
+        "soft small",
+    )
+    picture.text(
+        10,
+        y + 9,
+        f"A double is two words, and half a warp is served at a time. Above: the request as traced on {trace['matrix']['name']}; below: the same with one element of padding per row.",
+        "soft small",
+    )
+    picture.description = (
+        f"Banks of shared memory in {trace['kernel']['name']} on rows of {length} nonzeros. "
+        + " ".join(told)
+    )
 
 
 def tiles(picture, trace):
     """The path through nonzeros (to the right) and rows (down), cut where the tiles of the warps begin."""
     found = defaultdict(list)
     for event, (_, block, _), instruction, *_ in traces.requests(trace):
-        if instruction["access"] == "load" and len(found[block]) < 2:  # a warp reads its tile before anything else
+        if (
+            instruction["access"] == "load" and len(found[block]) < 2
+        ):  # a warp reads its tile before anything else
             values = [trace["values"][v] for v in trace["events"][event][4][:2]]
             found[block].append([int(v, 16) if isinstance(v, str) else v for v in values])
     cut_row = 1 << 31
-    borders = [(row[0] & ~cut_row, nonzero[0], bool(row[0] & cut_row)) for _, (row, nonzero) in sorted(found.items())]
+    borders = [
+        (row[0] & ~cut_row, nonzero[0], bool(row[0] & cut_row))
+        for _, (row, nonzero) in sorted(found.items())
+    ]
     offsets = trace["matrix"]["row_offsets"]
     rows, nonzeros = len(offsets) - 1, offsets[-1]
     borders.append((rows, nonzeros, False))
     longest = max(range(rows), key=lambda r: offsets[r + 1] - offsets[r])
     inside = [i for i, (row, _, cut) in enumerate(borders) if cut and row == longest]
-    picture.description = (f"The {len(borders) - 1} tiles of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
-                           f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
-                           f"{len(inside)} tiles begin inside it.")  # fmt: skip
+    picture.description = (
+        f"The {len(borders) - 1} tiles of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
+        f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
+        f"{len(inside)} tiles begin inside it."
+    )
     left, top, room, tall = 70, 46, WIDTH - 100, 300
     x = lambda k: left + k * room / nonzeros  # noqa: E731
     y = lambda row: top + row * tall / rows  # noqa: E731
@@ -378,20 +591,45 @@ def tiles(picture, trace):
                 row += 1
                 path.append(f"V{number(y(row))}")
             k = end
-        picture.add("path", d="".join(path), fill="none", stroke=colour(i * 11 % 32), stroke_width="5" if i % 2 else "3")
+        picture.add(
+            "path",
+            d="".join(path),
+            fill="none",
+            stroke=colour(i * 11 % 32),
+            stroke_width="5" if i % 2 else "3",
+        )
     for i, (row, k, cut) in enumerate(borders[1:-1], 1):
-        picture.line(x(k), y(row) - 9, x(k), y(row) + 9, class_="frame", stroke_width=1.2 if cut else 0.7)
-    picture.text(x((offsets[longest] + offsets[longest + 1]) / 2), y(longest) - 14,
-                 f"row {longest}: {offsets[longest + 1] - offsets[longest]} nonzeros, cut into {len(inside) + 1} tiles", "ink small", "middle")  # fmt: skip
+        picture.line(
+            x(k), y(row) - 9, x(k), y(row) + 9, class_="frame", stroke_width=1.2 if cut else 0.7
+        )
+    picture.text(
+        x((offsets[longest] + offsets[longest + 1]) / 2),
+        y(longest) - 14,
+        f"row {longest}: {offsets[longest + 1] - offsets[longest]} nonzeros, cut into {len(inside) + 1} tiles",
+        "ink small",
+        "middle",
+    )
     bottom = top + tall
-    picture.text(10, bottom + 22, "A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
-    picture.text(10, bottom + 37, "Ticks are borders of tiles. Where one lies inside a row, the warps exchange partial sums of that row.", "soft small")
+    picture.text(
+        10,
+        bottom + 22,
+        "A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.",
+        "soft small",
+    )
+    picture.text(
+        10,
+        bottom + 37,
+        "Ticks are borders of tiles. Where one lies inside a row, the warps exchange partial sums of that row.",
+        "soft small",
+    )
 
 
 def two_kernels(picture, trace):
     """Products of the first launch, in the order of memory, and what the second makes of them."""
-    picture.description = (f"{trace['kernel']['name']}: the first launch reads values in order and writes a product for each; a block of the second "
-                           "brings the products of its rows to shared memory, and each thread adds up its row.")  # fmt: skip
+    picture.description = (
+        f"{trace['kernel']['name']}: the first launch reads values in order and writes a product for each; a block of the second "
+        "brings the products of its rows to shared memory, and each thread adds up its row."
+    )
     left, room = 130, WIDTH - 150
     loads = accesses(trace, "values", launch=0)[0]
     stores = accesses(trace, "middle", "store", launch=0)[0]
@@ -399,14 +637,30 @@ def two_kernels(picture, trace):
     rows = trace["matrix"]["row_offsets"]
     hue = lambda k: colour((next(r for r in range(len(rows) - 1) if rows[r + 1] > k) * 9) % 32)  # noqa: E731
     y = 44
-    for label, (lanes, addresses, counts, _, size) in (("values", loads), ("products (middle)", stores)):
+    for label, (lanes, addresses, counts, _, size) in (
+        ("values", loads),
+        ("products (middle)", stores),
+    ):
         picture.text(10, y + 13, label)
         for lane, address in zip(lanes, addresses):
             picture.rect(left + lane * each, y, each - 1.5, 18, fill=hue(address // size))
-        picture.text(10, y + 28, f"{counts['sectors']} sectors, the fewest" if counts["sectors"] == counts["ideal_sectors"] else plural(counts["sectors"], "sector"), "soft small")
+        picture.text(
+            10,
+            y + 28,
+            f"{counts['sectors']} sectors, the fewest"
+            if counts["sectors"] == counts["ideal_sectors"]
+            else plural(counts["sectors"], "sector"),
+            "soft small",
+        )
         if label == "values":
             for lane in lanes:
-                picture.line(left + (lane + 0.5) * each, y + 20, left + (lane + 0.5) * each, y + 58, class_="rule")
+                picture.line(
+                    left + (lane + 0.5) * each,
+                    y + 20,
+                    left + (lane + 0.5) * each,
+                    y + 58,
+                    class_="rule",
+                )
             picture.text(10, y + 50, "launch 1", "soft")
         y += 62
     requests = accesses(trace, "pcsr_piece", launch=1)
@@ -416,12 +670,37 @@ def two_kernels(picture, trace):
     for lanes, addresses, _, _, size in requests:
         for lane, address in zip(lanes, addresses):
             if address // size < count:
-                picture.line(left + (address // size + 0.5) * each, y - 30, left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each, y + 34, stroke=hue(rows[lane]), stroke_width=1.6)
+                picture.line(
+                    left + (address // size + 0.5) * each,
+                    y - 30,
+                    left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each,
+                    y + 34,
+                    stroke=hue(rows[lane]),
+                    stroke_width=1.6,
+                )
     for lane in threads:
-        picture.rect(left + rows[lane] * each + 2, y + 34, (min(rows[lane + 1], count) - rows[lane]) * each - 5, 20, rx=3, fill=hue(rows[lane]))
-        picture.text(left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each, y + 68, f"y[{lane}]", "ink small mono", "middle")
+        picture.rect(
+            left + rows[lane] * each + 2,
+            y + 34,
+            (min(rows[lane + 1], count) - rows[lane]) * each - 5,
+            20,
+            rx=3,
+            fill=hue(rows[lane]),
+        )
+        picture.text(
+            left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each,
+            y + 68,
+            f"y[{lane}]",
+            "ink small mono",
+            "middle",
+        )
     picture.text(10, y + 48, "a thread per row")
-    picture.text(10, y + 90, f"The first {count} nonzeros of {trace['matrix']['name']}, in the colours of their rows. The second launch reads products in order, too, into shared memory.", "soft small")
+    picture.text(
+        10,
+        y + 90,
+        f"The first {count} nonzeros of {trace['matrix']['name']}, in the colours of their rows. The second launch reads products in order, too, into shared memory.",
+        "soft small",
+    )
 
 
 def timeline(picture, trace):
@@ -429,7 +708,13 @@ def timeline(picture, trace):
     bars = []
     for step, (event, warp, instruction, *_) in enumerate(traces.requests(trace), 1):
         if instruction["access"] == "atomic":
-            bars.append({"warp": warp, "begin": step, "rows": [trace["values"][v] for v in trace["events"][event][4]]})
+            bars.append(
+                {
+                    "warp": warp,
+                    "begin": step,
+                    "rows": [trace["values"][v] for v in trace["events"][event][4]],
+                }
+            )
         for bar in [bar for bar in bars if bar["warp"] == warp][-1:]:
             bar["end"] = step
     last_row, threads = trace["matrix"]["rows"], trace["launches"][0]["block"][0]
@@ -437,8 +722,10 @@ def timeline(picture, trace):
     warps = sorted({bar["warp"] for bar in useful})[:16]
     useful = [bar for bar in useful if bar["warp"] in warps]
     end = max(bar["end"] for bar in useful)
-    picture.description = (f"{trace['kernel']['name']} on {trace['matrix']['name']}: {len(warps)} warps take rows from one counter, {len(useful)} times. "
-                           f"The fewest that a warp takes is {min(sum(b['warp'] == w for b in useful) for w in warps)} times, the most {max(sum(b['warp'] == w for b in useful) for w in warps)}.")  # fmt: skip
+    picture.description = (
+        f"{trace['kernel']['name']} on {trace['matrix']['name']}: {len(warps)} warps take rows from one counter, {len(useful)} times. "
+        f"The fewest that a warp takes is {min(sum(b['warp'] == w for b in useful) for w in warps)} times, the most {max(sum(b['warp'] == w for b in useful) for w in warps)}."
+    )
     left, room, y = 80, WIDTH - 100, 36
     for w, warp in enumerate(warps):
         picture.text(10, y + 12 + w * 20, f"warp {warp[2]}")
@@ -446,12 +733,29 @@ def timeline(picture, trace):
         for bar in (b for b in useful if b["warp"] == warp):
             x = left + bar["begin"] / end * room
             width = max(3.0, (bar["end"] - bar["begin"]) / end * room - 1)
-            picture.rect(x, y + w * 20, width, 16, rx=2, fill=colour(min(31, bar["rows"][0] * 32 // last_row)))
+            picture.rect(
+                x,
+                y + w * 20,
+                width,
+                16,
+                rx=2,
+                fill=colour(min(31, bar["rows"][0] * 32 // last_row)),
+            )
             if width > 18:
                 picture.text(x + 3, y + 12 + w * 20, bar["rows"][0], "p small")
     y += len(warps) * 20 + 16
-    picture.text(10, y, f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.", "soft small")
-    picture.text(10, y + 15, "From left to right: the requests of all warps, which take turns on the CPU backend. A warp with long rows asks less often.", "soft small")
+    picture.text(
+        10,
+        y,
+        f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.",
+        "soft small",
+    )
+    picture.text(
+        10,
+        y + 15,
+        "From left to right: the requests of all warps, which take turns on the CPU backend. A warp with long rows asks less often.",
+        "soft small",
+    )
 
 
 # Which array of a format shows what it stores, and what padding holds there; of others `values` does, by zeros.
@@ -479,12 +783,21 @@ def storage(picture, *found):
         for k in range(total):
             row, column = divmod(k, per_row)
             kind = "unread" if k not in held else "padding" if held[k] in empty else "nonzero"
-            cells[kind].append(f"M{number(130 + column * cell)} {number(y + (row + 0.5) * (cell + 1))}h{number(cell - 0.8)}")
+            cells[kind].append(
+                f"M{number(130 + column * cell)} {number(y + (row + 0.5) * (cell + 1))}h{number(cell - 0.8)}"
+            )
         for kind, path in sorted(cells.items()):
             picture.add("path", d="".join(path), class_=kind, stroke_width=number(cell - 0.8))
-        told.append(f"{trace['kernel']['name']} stores {total} entries, of which {len(padding)} are padding.")
+        told.append(
+            f"{trace['kernel']['name']} stores {total} entries, of which {len(padding)} are padding."
+        )
         y += max(46, -(-total // per_row) * (cell + 1)) + 14
-    picture.text(10, y + 2, f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.", "soft small")
+    picture.text(
+        10,
+        y + 2,
+        f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.",
+        "soft small",
+    )
     picture.description = " ".join(told)
 
 
@@ -498,15 +811,23 @@ def csr_arrays(picture, trace, row=1):
     rows, nonzeros = trace["matrix"]["rows"], len(columns)
     hue = lambda r: colour(r * 31 / (rows - 1))  # noqa: E731
     row_of = [r for r in range(rows) for _ in range(offsets[r], offsets[r + 1])]
-    picture.description = (f"{trace['matrix']['name']}: {rows} rows and {nonzeros} nonzeros. row_offsets {offsets}. column_indices {columns}. "
-                           f"Row {row} has nonzeros {offsets[row]} to {offsets[row + 1] - 1} and reads elements {gathered} of x.")  # fmt: skip
+    picture.description = (
+        f"{trace['matrix']['name']}: {rows} rows and {nonzeros} nonzeros. row_offsets {offsets}. column_indices {columns}. "
+        f"Row {row} has nonzeros {offsets[row]} to {offsets[row + 1] - 1} and reads elements {gathered} of x."
+    )
     side, top, left, cell = 26, 62, 42, 27
     for r in range(rows):
         picture.text(left - 8, top + r * side + 17, f"row {r}", "soft small", "end")
         picture.text(left + r * side + 12, top - 6, r, "soft small", "middle")
         for c in range(trace["matrix"]["columns"]):
             k = next((k for k in range(offsets[r], offsets[r + 1]) if columns[k] == c), None)
-            picture.rect(left + c * side, top + r * side, side - 2, side - 2, **({"class_": "quiet"} if k is None else {"fill": hue(r)}))
+            picture.rect(
+                left + c * side,
+                top + r * side,
+                side - 2,
+                side - 2,
+                **({"class_": "quiet"} if k is None else {"fill": hue(r)}),
+            )
             if k is not None:
                 picture.text(left + c * side + 12, top + r * side + 16, k, "p small", "middle")
     picture.text(left, top + rows * side + 14, "k, the number of a nonzero", "soft small")
@@ -516,19 +837,56 @@ def csr_arrays(picture, trace, row=1):
     def strip(y, name, elements, fills):
         picture.text(x0 - 10, y + 15, name, "ink mono", "end")
         for k, (element, fill) in enumerate(zip(elements, fills)):
-            picture.rect(place(k), y, cell - 2, 22, **({"fill": fill} if fill else {"class_": "box"}))
-            picture.text(place(k) + cell / 2 - 1, y + 15, element, "p small" if fill else "ink small", "middle")
+            picture.rect(
+                place(k), y, cell - 2, 22, **({"fill": fill} if fill else {"class_": "box"})
+            )
+            picture.text(
+                place(k) + cell / 2 - 1,
+                y + 15,
+                element,
+                "p small" if fill else "ink small",
+                "middle",
+            )
 
     begin, end = offsets[row], offsets[row + 1]
     for offset in (row, row + 1):
-        picture.line(place(offset) + cell / 2, 80, place(offsets[offset]), 112, class_="rule", stroke_width="1.5")
-    strip(58, "row_offsets", offsets, [hue(r) if r in (row, row + 1) else None for r in range(rows + 1)])
+        picture.line(
+            place(offset) + cell / 2,
+            80,
+            place(offsets[offset]),
+            112,
+            class_="rule",
+            stroke_width="1.5",
+        )
+    strip(
+        58,
+        "row_offsets",
+        offsets,
+        [hue(r) if r in (row, row + 1) else None for r in range(rows + 1)],
+    )
     strip(112, "column_indices", columns, map(hue, row_of))
     strip(138, "values", [f"v{k}" for k in range(nonzeros)], map(hue, row_of))
     for k, element in zip(range(begin, end), gathered):
-        picture.line(place(k) + cell / 2, 160, place(element) + cell / 2, 196, stroke=hue(row), stroke_width="1.5")
-    strip(196, "x", [f"x{c}" for c in range(trace["matrix"]["columns"])], [hue(row) if c in gathered else None for c in range(trace["matrix"]["columns"])])
-    picture.text(x0, 244, f"Row {row}: nonzeros {begin} to {end - 1}, which are side by side, and x{', x'.join(map(str, gathered))}, which are where the matrix says.", "soft small")
+        picture.line(
+            place(k) + cell / 2,
+            160,
+            place(element) + cell / 2,
+            196,
+            stroke=hue(row),
+            stroke_width="1.5",
+        )
+    strip(
+        196,
+        "x",
+        [f"x{c}" for c in range(trace["matrix"]["columns"])],
+        [hue(row) if c in gathered else None for c in range(trace["matrix"]["columns"])],
+    )
+    picture.text(
+        x0,
+        244,
+        f"Row {row}: nonzeros {begin} to {end - 1}, which are side by side, and x{', x'.join(map(str, gathered))}, which are where the matrix says.",
+        "soft small",
+    )
 
 
 def adaptive_blocks(picture, trace):
@@ -540,20 +898,36 @@ def adaptive_blocks(picture, trace):
             parts.add(block)
         if launch == 0 and array["name"] == "values":
             file, line = trace["places"][instruction["place"]]
-            kind = "stream" if "products[" in trace["sources"][file]["text"].splitlines()[line - 1] else "long"
+            kind = (
+                "stream"
+                if "products[" in trace["sources"][file]["text"].splitlines()[line - 1]
+                else "long"
+            )
             found = [address // instruction["size"] for address in addresses]
             low, high = spans.get((block, kind), (nonzeros, 0))
             spans[block, kind] = min(low, *found), max(high, *found)
     hues = {"stream": colour(3), "vector": colour(22), "shared": colour(31)}
-    texts = {"stream": "the short rows of a block: products in shared memory, then a few lanes per row",
-             "vector": "a row of more than 1,024 nonzeros: all threads of its block", "shared": "a row of more than 8,192: several blocks"}  # fmt: skip
+    texts = {
+        "stream": "the short rows of a block: products in shared memory, then a few lanes per row",
+        "vector": "a row of more than 1,024 nonzeros: all threads of its block",
+        "shared": "a row of more than 8,192: several blocks",
+    }
     left, top = 62, 48
     scale = (WIDTH - left - 12) / nonzeros
     for begin in offsets:
-        picture.line(left + begin * scale, top - 12, left + begin * scale, top - 4, class_="rule", stroke_width="0.6")
+        picture.line(
+            left + begin * scale,
+            top - 12,
+            left + begin * scale,
+            top - 4,
+            class_="rule",
+            stroke_width="0.6",
+        )
     picture.text(left - 8, top - 4, "rows", "soft small", "end")
     counts, y = defaultdict(int), top
-    for (number_, kind), (low, high) in sorted(spans.items(), key=lambda item: (item[0][0], item[1])):
+    for (number_, kind), (low, high) in sorted(
+        spans.items(), key=lambda item: (item[0][0], item[1])
+    ):
         kind = kind if kind == "stream" else "shared" if number_ in parts else "vector"
         counts[kind] += 1
         picture.rect(left + low * scale, y, max(1.5, (high + 1 - low) * scale), 9, fill=hues[kind])
@@ -561,39 +935,89 @@ def adaptive_blocks(picture, trace):
         y += 12
     for kind, hue in hues.items():
         picture.rect(left, y + 12, 10, 10, fill=hue)
-        picture.text(left + 16, y + 21, f"{kind}, {plural(counts[kind], 'time')}: {texts[kind]}", "ink small")
+        picture.text(
+            left + 16, y + 21, f"{kind}, {plural(counts[kind], 'time')}: {texts[kind]}", "ink small"
+        )
         y += 18
-    picture.text(left, y + 24, f"To the right: the nonzeros, {nonzeros}, with a stroke where a row begins. {trace['matrix']['name']}.", "soft small")
+    picture.text(
+        left,
+        y + 24,
+        f"To the right: the nonzeros, {nonzeros}, with a stroke where a row begins. {trace['matrix']['name']}.",
+        "soft small",
+    )
     picture.description = "; ".join(f"{counts[kind]} x {kind}: {texts[kind]}" for kind in hues)
 
 
 def chain(picture, trace):
     """A Markov chain's matrix: what dia_csr stores as diagonals, and what as CSR."""
-    offsets, columns, rows = trace["matrix"]["row_offsets"], trace["matrix"]["column_indices"], trace["matrix"]["rows"]
+    offsets, columns, rows = (
+        trace["matrix"]["row_offsets"],
+        trace["matrix"]["column_indices"],
+        trace["matrix"]["rows"],
+    )
     kept = sorted({value for r in accesses(trace, "offsets") for value in r[3]})
     places = [(r, columns[k]) for r in range(rows) for k in range(offsets[r], offsets[r + 1])]
-    zeros = [(r, r + d) for d in kept for r in range(rows) if 0 <= r + d < rows and (r, r + d) not in set(places)]
+    zeros = [
+        (r, r + d)
+        for d in kept
+        for r in range(rows)
+        if 0 <= r + d < rows and (r, r + d) not in set(places)
+    ]
     rest = [(r, c) for r, c in places if c - r not in kept]
     dense = len(places) - len(rest)
     left, top, side = 20, 36, 380
     cell = side / rows
     picture.rect(left, top, side, side, class_="edge")
-    groups = ((colour(3), [p for p in places if p[1] - p[0] in kept]), ("#e9a9a4", zeros), (colour(25), rest))
+    groups = (
+        (colour(3), [p for p in places if p[1] - p[0] in kept]),
+        ("#e9a9a4", zeros),
+        (colour(25), rest),
+    )
     for hue, squares in groups:
-        path = "".join(f"M{number(left + c * cell)} {number(top + (r + 0.5) * cell)}h{number(cell)}" for r, c in squares)
+        path = "".join(
+            f"M{number(left + c * cell)} {number(top + (r + 0.5) * cell)}h{number(cell)}"
+            for r, c in squares
+        )
         picture.add("path", d=path, stroke=hue, stroke_width=f"{cell:.2f}")
     csr = 12 * len(places) + 4 * (rows + 1) + 16 * rows
-    lines = [(groups[0][0], f"{dense} nonzeros on {plural(len(kept), 'diagonal')} that are stored whole:"),
-             (None, "8 bytes each, and no column"), (groups[1][0], f"{plural(len(zeros), 'zero')} stored with them"),
-             (groups[2][0], f"{len(rest)} nonzeros on other diagonals, stored as CSR:"), (None, "8 bytes, and 2 for the distance from the main diagonal")]  # fmt: skip
+    lines = [
+        (
+            groups[0][0],
+            f"{dense} nonzeros on {plural(len(kept), 'diagonal')} that are stored whole:",
+        ),
+        (None, "8 bytes each, and no column"),
+        (groups[1][0], f"{plural(len(zeros), 'zero')} stored with them"),
+        (groups[2][0], f"{len(rest)} nonzeros on other diagonals, stored as CSR:"),
+        (None, "8 bytes, and 2 for the distance from the main diagonal"),
+    ]
     for i, (hue, text) in enumerate(lines):
         if hue:
             picture.rect(left + side + 30, top + 62 + i * 24, 11, 11, fill=hue)
         picture.text(left + side + 50, top + 72 + i * 24, text, "ink" if hue else "soft")
-    picture.text(left + side + 30, top + 30, f"{trace['matrix']['name']}: {rows} states, {len(places)} nonzeros", "ink")
-    picture.text(left + side + 30, top + 210, f"A product needs {trace['compulsory_bytes']:.0f} bytes, in CSR {csr}.", "ink")
-    picture.text(left + side + 30, top + 246, "Row r, column c: from state c the chain moves to state r.", "soft small")
-    picture.text(left + side + 30, top + 262, "Most moves are the same few steps in the numbering of the states.", "soft small")
+    picture.text(
+        left + side + 30,
+        top + 30,
+        f"{trace['matrix']['name']}: {rows} states, {len(places)} nonzeros",
+        "ink",
+    )
+    picture.text(
+        left + side + 30,
+        top + 210,
+        f"A product needs {trace['compulsory_bytes']:.0f} bytes, in CSR {csr}.",
+        "ink",
+    )
+    picture.text(
+        left + side + 30,
+        top + 246,
+        "Row r, column c: from state c the chain moves to state r.",
+        "soft small",
+    )
+    picture.text(
+        left + side + 30,
+        top + 262,
+        "Most moves are the same few steps in the numbering of the states.",
+        "soft small",
+    )
     picture.height = top + side
     picture.description = f"{dense} nonzeros on {plural(len(kept), 'diagonal')}, {len(zeros)} zeros with them, {len(rest)} elsewhere."
 
@@ -614,7 +1038,10 @@ def by_events(trace):
             stream = launch["stream"]
             what = "copy" if launch["kernel"].startswith(("pack", "push")) else "product"
             bars[stream].append([clock[stream], clock[stream], what, waited[stream]])
-        elif kind in traces.ACCESSES and trace["arrays"][trace["instructions"][rest[0]]["array"]]["space"] == "global":
+        elif (
+            kind in traces.ACCESSES
+            and trace["arrays"][trace["instructions"][rest[0]]["array"]]["space"] == "global"
+        ):
             clock[launch["stream"]] += 1
             bars[launch["stream"]][-1][1] += 1
         elif kind == "copy":
@@ -667,7 +1094,10 @@ def steps(picture, events, flags):
     hues = {"interior": colour(3), "boundary": colour(25), "copy": colour(16), "flag": None}
     described = []
     y = 34
-    for trace, found, what in ((events, by_events(events), "events"), (flags, by_flags(flags), "flags")):
+    for trace, found, what in (
+        (events, by_events(events), "events"),
+        (flags, by_flags(flags), "flags"),
+    ):
         bars, waits = found
         name = trace["kernel"]["name"]
         end = max(bar[1] for of in bars.values() for bar in of)
@@ -680,7 +1110,9 @@ def steps(picture, events, flags):
         if what == "events":
             copying = {event[6] for event in trace["events"] if event[0] == "copy"}
             keys = sorted(bars, key=lambda s: (trace["streams"][s], s in copying))
-            labels = [f"GPU {trace['streams'][s]}, {'comm' if s in copying else 'main'}" for s in keys]
+            labels = [
+                f"GPU {trace['streams'][s]}, {'comm' if s in copying else 'main'}" for s in keys
+            ]
             for stream, of in bars.items():
                 for bar in of:
                     if bar[2] == "product":
@@ -700,21 +1132,59 @@ def steps(picture, events, flags):
                     merged.append(list(bar))
             for begin, stop, kind, _ in merged:
                 width = max(2.5, x(stop) - x(begin) - 1)
-                picture.rect(x(begin), y, width, 18, rx=2, fill=hues[kind], class_="ink" if kind == "flag" else None)
+                picture.rect(
+                    x(begin),
+                    y,
+                    width,
+                    18,
+                    rx=2,
+                    fill=hues[kind],
+                    class_="ink" if kind == "flag" else None,
+                )
                 if width > 54 and kind in ("interior", "boundary"):
                     picture.text(x(begin) + 5, y + 13, kind, "p small")
             y += 34
         for source, time, target, then in waits:
             down = row_of[target] > row_of[source]
-            picture.line(x(time), row_of[source] + (18 if down else 0), x(then), row_of[target] + (0 if down else 18), class_="frame", stroke_width=0.8)
-            picture.add("circle", cx=float(x(then)), cy=float(row_of[target] + (0 if down else 18)), r=2.2, class_="ink")
-        described.append(f"By {what}, {name}: {len(waits)} waits for {'an event of another stream' if what == 'events' else 'a flag of the neighbour'}, "
-                         f"{len(trace['launches'])} launches.")  # fmt: skip
+            picture.line(
+                x(time),
+                row_of[source] + (18 if down else 0),
+                x(then),
+                row_of[target] + (0 if down else 18),
+                class_="frame",
+                stroke_width=0.8,
+            )
+            picture.add(
+                "circle",
+                cx=float(x(then)),
+                cy=float(row_of[target] + (0 if down else 18)),
+                r=2.2,
+                class_="ink",
+            )
+        described.append(
+            f"By {what}, {name}: {len(waits)} waits for {'an event of another stream' if what == 'events' else 'a flag of the neighbour'}, "
+            f"{len(trace['launches'])} launches."
+        )
         y += 6
     described.append("Interior rows are multiplied while entries of x travel.")
-    picture.text(10, y + 8, "Blue: interior rows. Orange: boundary rows. Green: entries that travel to the other GPU. Lines: waits for an event, or for a flag (black).", "soft small")
-    picture.text(10, y + 23, f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,", "soft small")
-    picture.text(10, y + 38, f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.", "soft small")
+    picture.text(
+        10,
+        y + 8,
+        "Blue: interior rows. Orange: boundary rows. Green: entries that travel to the other GPU. Lines: waits for an event, or for a flag (black).",
+        "soft small",
+    )
+    picture.text(
+        10,
+        y + 23,
+        f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,",
+        "soft small",
+    )
+    picture.text(
+        10,
+        y + 38,
+        f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.",
+        "soft small",
+    )
     picture.description = " ".join(described)
 
 
@@ -733,9 +1203,14 @@ def find_matrix(program, files, name, per_row):
     """`spmv info` of the matrix with that name and, as the README says, so many nonzeros per row: of a generator, or
     of a file. Raises TraceError."""
     for specification in [*(sorted(files.glob(f"{name}.mtx*")) if files else []), name]:
-        done = subprocess.run([program, "info", specification, "--json"], capture_output=True, text=True)
+        done = subprocess.run(
+            [program, "info", specification, "--json"], capture_output=True, text=True
+        )
         info = json.loads(done.stdout) if done.returncode == 0 else {"matrix": {"source": ""}}
-        if info["matrix"]["source"] in ("file", "generated") and f"{info['mean_row']:.1f}" == per_row:
+        if (
+            info["matrix"]["source"] in ("file", "generated")
+            and f"{info['mean_row']:.1f}" == per_row
+        ):
             return info
     raise traces.TraceError(f"the file of {name} is not here (FILES=directory)")
 
@@ -744,14 +1219,22 @@ def sparsity(program, files):
     """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has. Those that no
     generator makes exactly are read from the directory `files` or from data/. Raises TraceError."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = [name.replace(";", ",") for name in re.search(r"matrices=(\S+) precision", readme)[1].split(",")]
+    names = [
+        name.replace(";", ",")
+        for name in re.search(r"matrices=(\S+) precision", readme)[1].split(",")
+    ]
     cells, gap = 48, 18
     side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
     picture = Picture("Where the nonzeros of these matrices are")
     picture.parts.clear()  # a name above each matrix is enough
     told = []
     for i, name in enumerate(names):
-        info = find_matrix(program, files, name, re.search(rf"^\| {re.escape(name)} \| (\S+) \|", readme, re.MULTILINE)[1])
+        info = find_matrix(
+            program,
+            files,
+            name,
+            re.search(rf"^\| {re.escape(name)} \| (\S+) \|", readme, re.MULTILINE)[1],
+        )
         rows, columns, drawn = info["matrix"]["rows"], info["matrix"]["cols"], info["picture"]
         high, wide = (max(4, round(cells * n / max(rows, columns))) for n in (rows, columns))
         sums = defaultdict(int)
@@ -772,13 +1255,28 @@ def sparsity(program, files):
                     paths[of].append(f"M{column} {line}h{end - column}")
                 column = end
         for of, path in sorted(paths.items()):
-            picture.add("path", d="".join(path), class_="nonzero", opacity=str((0.3, 0.55, 0.8, 1)[of]),
-                        transform=f"translate({number(x0)} {44 + cell / 2:.2f}) scale({cell:.4f})")  # fmt: skip
+            picture.add(
+                "path",
+                d="".join(path),
+                class_="nonzero",
+                opacity=str((0.3, 0.55, 0.8, 1)[of]),
+                transform=f"translate({number(x0)} {44 + cell / 2:.2f}) scale({cell:.4f})",
+            )
         picture.text(x0, 16, name.split(",")[0], "ink small")
-        picture.text(x0, 32, f"{short(rows)} × {short(columns)}, {short(info['matrix']['nnz'] / rows)} each", "soft small")
+        picture.text(
+            x0,
+            32,
+            f"{short(rows)} × {short(columns)}, {short(info['matrix']['nnz'] / rows)} each",
+            "soft small",
+        )
         told.append(f"{name}: {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
     picture.height = 44 + side
-    picture.text(10, 60 + side, "Rows × columns, and nonzeros per row on average. The darker a cell, the more nonzeros it has.", "soft small")
+    picture.text(
+        10,
+        60 + side,
+        "Rows × columns, and nonzeros per row on average. The darker a cell, the more nonzeros it has.",
+        "soft small",
+    )
     picture.description = " ".join(told)
     return picture
 
@@ -808,16 +1306,29 @@ def launch_of_threads(picture, trace):
         told.append(f"block {block}: rows {first} to {rows - 1}")
         picture.text(x0 + 52, 44, f"rows {first} to {rows - 1}", "soft small")
     y = 62 + warps * 20 + 14
-    picture.text(10, y, f"A square is a thread, a line of 32 squares a warp. {trace['kernel']['name']} on {trace['matrix']['name']}, {rows} rows: "
-                 f"{blocks} blocks of {threads} threads. Grey: threads past the last row, which return.", "soft small")  # fmt: skip
+    picture.text(
+        10,
+        y,
+        f"A square is a thread, a line of 32 squares a warp. {trace['kernel']['name']} on {trace['matrix']['name']}, {rows} rows: "
+        f"{blocks} blocks of {threads} threads. Grey: threads past the last row, which return.",
+        "soft small",
+    )
     picture.description = f"{blocks} blocks of {warps} warps of 32 lanes: {'; '.join(told)}. {blocks * threads - rows} threads have no row."
 
 
 def three_requests(picture, trace):
     """Requests of one warp to three arrays, on one scale."""
-    chosen = [(accesses(trace, "row_offsets")[0], "row_offsets[row], a load: neighbouring lanes, neighbouring elements of 4 bytes"),
-              (accesses(trace, "y", "store")[0], "y[row], a store: the same with elements of 8 bytes"),
-              (accesses(trace, "values")[0], "values[k], a load: each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's")]  # fmt: skip
+    chosen = [
+        (
+            accesses(trace, "row_offsets")[0],
+            "row_offsets[row], a load: neighbouring lanes, neighbouring elements of 4 bytes",
+        ),
+        (accesses(trace, "y", "store")[0], "y[row], a store: the same with elements of 8 bytes"),
+        (
+            accesses(trace, "values")[0],
+            "values[k], a load: each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's",
+        ),
+    ]
     left, room = 96, WIDTH - 110
     widest = max(-(-(max(r[1]) + r[4] - min(r[1]) // 128 * 128) // 128) * 128 for r, _ in chosen)
     y, told = 34, []
@@ -825,14 +1336,23 @@ def three_requests(picture, trace):
         first = min(request[1]) // 128 * 128
         span = -(-(max(request[1]) + request[4] - first) // 128) * 128
         picture.text(left, y + 10, text, "ink")
-        request_over_sectors(picture, left, y + 18, room * span / widest, first, first + span, request)
+        request_over_sectors(
+            picture, left, y + 18, room * span / widest, first, first + span, request
+        )
         for line in range(span // 128 + 1):
             x = left + line * 128 * room / widest
             picture.line(x, y + 60, x, y + 84, class_="frame", stroke_width="2")
-        told.append(f"{text}: {plural(request[2]['sectors'], 'sector')} touched, {request[2]['ideal_sectors']} would do.")
+        told.append(
+            f"{text}: {plural(request[2]['sectors'], 'sector')} touched, {request[2]['ideal_sectors']} would do."
+        )
         y += 112
-    picture.text(10, y + 2, "A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured: bytes used, by the lane of that colour; "
-                 "hatched: fetched, not used.", "soft small")  # fmt: skip
+    picture.text(
+        10,
+        y + 2,
+        "A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured: bytes used, by the lane of that colour; "
+        "hatched: fetched, not used.",
+        "soft small",
+    )
     picture.description = " ".join(told)
 
 
@@ -841,13 +1361,22 @@ ANSWER = 24  # times as long as it takes to start a request: of this picture, no
 
 def hidden_latency(picture, trace):
     """The first requests of 1, 4 and 8 warps, of which each waits for the answer before its next, and one starts at a time."""
-    hues = {"row_offsets": colour(3), "column_indices": colour(16), "values": colour(10), "x": colour(25), "y": colour(31)}
+    hues = {
+        "row_offsets": colour(3),
+        "column_indices": colour(16),
+        "values": colour(10),
+        "x": colour(25),
+        "y": colour(31),
+    }
     left, room, units = 96, WIDTH - 110, 132
     scale = room / units
     y, told = 36, []
     for count in (1, 4, 8):
         ready, busy, started = [0] * count, 0, 0
-        todo = [[array["name"] for _, at, _, array, *_ in traces.requests(trace) if at == (0, 0, warp)] for warp in range(count)]
+        todo = [
+            [array["name"] for _, at, _, array, *_ in traces.requests(trace) if at == (0, 0, warp)]
+            for warp in range(count)
+        ]
         while any(todo):
             warp = min((w for w in range(count) if todo[w]), key=lambda w: (ready[w], w))
             begin = max(busy, ready[warp])
@@ -860,19 +1389,34 @@ def hidden_latency(picture, trace):
         picture.text(left - 8, y + 9, plural(count, "warp"), "ink", "end")
         told.append(f"{plural(count, 'warp')}: {started} requests answered")
         y += count * 12 + 4
-        picture.text(left, y + 8, f"{plural(started, 'request')} answered in this time", "soft small")
+        picture.text(
+            left, y + 8, f"{plural(started, 'request')} answered in this time", "soft small"
+        )
         y += 24
     for i, (name, hue) in enumerate(hues.items()):
         picture.rect(left + i * 130, y - 2, 10, 10, fill=hue)
         picture.text(left + i * 130 + 15, y + 7, name, "soft small")
-    picture.text(10, y + 26, f"Requests of {trace['kernel']['name']} on {trace['matrix']['name']}, in the order of its trace. Coloured: a request starts; grey: its warp waits. "
-                 f"Times are a model: an answer takes {ANSWER} times", "soft small")  # fmt: skip
-    picture.text(10, y + 41, "as long as starting a request, and each warp waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64 warps "
-                 "per multiprocessor.", "soft small")  # fmt: skip
+    picture.text(
+        10,
+        y + 26,
+        f"Requests of {trace['kernel']['name']} on {trace['matrix']['name']}, in the order of its trace. Coloured: a request starts; grey: its warp waits. "
+        f"Times are a model: an answer takes {ANSWER} times",
+        "soft small",
+    )
+    picture.text(
+        10,
+        y + 41,
+        "as long as starting a request, and each warp waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64 warps "
+        "per multiprocessor.",
+        "soft small",
+    )
     picture.description = f"A timeline: {'; '.join(told)} in the same time."
 
 
-H200_GB_PER_S, H200_GFLOPS = 4800, 34_000  # NVIDIA's data sheet: memory; double precision without tensor cores
+H200_GB_PER_S, H200_GFLOPS = (
+    4800,
+    34_000,
+)  # NVIDIA's data sheet: memory; double precision without tensor cores
 
 
 def roofline(picture, scalar, vector):
@@ -882,33 +1426,77 @@ def roofline(picture, scalar, vector):
     x = lambda intensity: left + (math.log2(intensity) - low) / (high - low) * (right - left)  # noqa: E731
     y = lambda gflops: bottom - (math.log2(gflops) - least) / (most - least) * (bottom - top)  # noqa: E731
     for power in range(low, high + 1):
-        picture.line(x(2.0**power), top, x(2.0**power), bottom, class_="soft-line", stroke_width="0.5")
-        picture.text(x(2.0**power), bottom + 15, f"{2**power}" if power >= 0 else f"1/{2**-power}", "soft small", "middle")
+        picture.line(
+            x(2.0**power), top, x(2.0**power), bottom, class_="soft-line", stroke_width="0.5"
+        )
+        picture.text(
+            x(2.0**power),
+            bottom + 15,
+            f"{2**power}" if power >= 0 else f"1/{2**-power}",
+            "soft small",
+            "middle",
+        )
     for power in range(4, 17, 2):
-        picture.line(left, y(2.0**power), right, y(2.0**power), class_="soft-line", stroke_width="0.5")
+        picture.line(
+            left, y(2.0**power), right, y(2.0**power), class_="soft-line", stroke_width="0.5"
+        )
         picture.text(left - 6, y(2.0**power) + 4, f"{2**power:,}", "soft small", "end")
     ridge = H200_GFLOPS / H200_GB_PER_S
-    picture.line(x(2.0**low), y(H200_GB_PER_S * 2.0**low), x(ridge), y(H200_GFLOPS), class_="frame", stroke_width="2")
+    picture.line(
+        x(2.0**low),
+        y(H200_GB_PER_S * 2.0**low),
+        x(ridge),
+        y(H200_GFLOPS),
+        class_="frame",
+        stroke_width="2",
+    )
     picture.line(x(ridge), y(H200_GFLOPS), right, y(H200_GFLOPS), class_="frame", stroke_width="2")
     picture.text(x(1), y(H200_GB_PER_S) - 12, f"memory: {H200_GB_PER_S:,} GB/s", "ink small", "end")
-    picture.text(right, y(H200_GFLOPS) - 8, f"arithmetic: {H200_GFLOPS:,} GFLOP/s", "ink small", "end")
+    picture.text(
+        right, y(H200_GFLOPS) - 8, f"arithmetic: {H200_GFLOPS:,} GFLOP/s", "ink small", "end"
+    )
     nonzeros = scalar["matrix"]["nonzeros"]
-    moved = lambda trace: traces.SECTOR * sum(c["sectors"] for (_, space, _), c in traces.traffic(trace).items() if space == "global")  # noqa: E731
+
+    def moved(trace):
+        counts = traces.traffic(trace).items()
+        return traces.SECTOR * sum(c["sectors"] for (_, space, _), c in counts if space == "global")
+
     told = []
-    for number_, (bytes_, name, hue) in enumerate([(scalar["compulsory_bytes"], "the bytes that the product needs", colour(16)),
-                                       (moved(vector), f"all that {vector['kernel']['name']} asks for", colour(25)),
-                                       (moved(scalar), f"all that {scalar['kernel']['name']} asks for", colour(31))]):  # fmt: skip
+    for number_, (bytes_, name, hue) in enumerate(
+        [
+            (scalar["compulsory_bytes"], "the bytes that the product needs", colour(16)),
+            (moved(vector), f"all that {vector['kernel']['name']} asks for", colour(25)),
+            (moved(scalar), f"all that {scalar['kernel']['name']} asks for", colour(31)),
+        ]
+    ):
         intensity = 2 * nonzeros / bytes_
         gflops = intensity * H200_GB_PER_S
         picture.line(x(intensity), y(gflops), x(intensity), bottom, stroke=hue, stroke_width="2")
         picture.add("circle", cx=float(x(intensity)), cy=float(y(gflops)), r=5, fill=hue)
-        picture.add("circle", cx=float(x(0.45)), cy=float(bottom - 74 + 22 * number_ - 4), r=5, fill=hue)
-        picture.text(x(0.5), bottom - 74 + 22 * number_, f"{name}: {intensity:.3f} operations per byte, at most {gflops:.0f} GFLOP/s", "ink small")
+        picture.add(
+            "circle", cx=float(x(0.45)), cy=float(bottom - 74 + 22 * number_ - 4), r=5, fill=hue
+        )
+        picture.text(
+            x(0.5),
+            bottom - 74 + 22 * number_,
+            f"{name}: {intensity:.3f} operations per byte, at most {gflops:.0f} GFLOP/s",
+            "ink small",
+        )
         told.append(f"{name}: {intensity:.3f} operations per byte")
     picture.text(left, bottom + 32, "operations per byte (arithmetic intensity)", "soft small")
     picture.text(10, top - 8, "GFLOP/s", "soft small")
-    picture.text(10, bottom + 52, f"{scalar['matrix']['name']}, double precision: 2 operations for each of {nonzeros} nonzeros. Lines: what an H200's memory and arithmetic allow.", "soft small")
-    picture.text(10, bottom + 67, "Points: bytes that warps ask for, from traces, before any cache; where a cache answers, more is possible.", "soft small")
+    picture.text(
+        10,
+        bottom + 52,
+        f"{scalar['matrix']['name']}, double precision: 2 operations for each of {nonzeros} nonzeros. Lines: what an H200's memory and arithmetic allow.",
+        "soft small",
+    )
+    picture.text(
+        10,
+        bottom + 67,
+        "Points: bytes that warps ask for, from traces, before any cache; where a cache answers, more is possible.",
+        "soft small",
+    )
     picture.description = f"The roofline of an H200, and products of a sparse matrix far left of its ridge: {'; '.join(told)}."
 
 
@@ -923,30 +1511,115 @@ SPARSITY = "sparsity"
 
 # {name: (title, how it is drawn, the matrices and kernels that are traced for it)}
 PICTURES = {
-    "primer_launch": ("A launch: grid, blocks, warps, lanes", launch_of_threads, ("stencil2d:24x24", "csr_scalar")),
-    "primer_sectors": ("Three requests of a warp, and the sectors that they touch", three_requests, (STENCIL, "csr_scalar")),
-    "primer_latency": ("While one warp waits, others make their requests", hidden_latency, (STENCIL, "csr_scalar")),
-    "primer_roofline": ("The roofline: what memory and arithmetic allow", roofline, (STENCIL, "csr_scalar"), (STENCIL, "csr_vector_4")),
-    "01_csr": ("CSR: three arrays, and what one row of the product reads", csr_arrays, ("stencil2d:3x2", "csr_scalar")),
-    "02_lanes": ("csr_scalar: each lane walks a row of its own", lanes_over_sectors, (STENCIL, "csr_scalar")),
-    "03_lanes": ("csr_vector_4: four neighbouring lanes share a row", functools.partial(lanes_over_sectors, turns=2), (STENCIL, "csr_vector_4")),
-    "03_shuffle_tree": ("csr_vector_8: eight partial sums become one in three rounds", shuffle_tree, ("fem:20,block=3", "csr_vector_8")),
-    "04_collisions": ("Atomics on y: lanes on the same element take turns", collisions, (STENCIL, "atomic_coo"), (STENCIL, "atomic_coo_sorted")),
-    "05_scan_rounds": ("segscan_block: sums of rows in log2 rounds", scan_rounds, (STENCIL, "segscan_block")),
-    "05_carries": ("segscan_shuffle: carries between the warps of a block", carries, ("stencil2d:24x24", "segscan_shuffle")),
+    "primer_launch": (
+        "A launch: grid, blocks, warps, lanes",
+        launch_of_threads,
+        ("stencil2d:24x24", "csr_scalar"),
+    ),
+    "primer_sectors": (
+        "Three requests of a warp, and the sectors that they touch",
+        three_requests,
+        (STENCIL, "csr_scalar"),
+    ),
+    "primer_latency": (
+        "While one warp waits, others make their requests",
+        hidden_latency,
+        (STENCIL, "csr_scalar"),
+    ),
+    "primer_roofline": (
+        "The roofline: what memory and arithmetic allow",
+        roofline,
+        (STENCIL, "csr_scalar"),
+        (STENCIL, "csr_vector_4"),
+    ),
+    "01_csr": (
+        "CSR: three arrays, and what one row of the product reads",
+        csr_arrays,
+        ("stencil2d:3x2", "csr_scalar"),
+    ),
+    "02_lanes": (
+        "csr_scalar: each lane walks a row of its own",
+        lanes_over_sectors,
+        (STENCIL, "csr_scalar"),
+    ),
+    "03_lanes": (
+        "csr_vector_4: four neighbouring lanes share a row",
+        functools.partial(lanes_over_sectors, turns=2),
+        (STENCIL, "csr_vector_4"),
+    ),
+    "03_shuffle_tree": (
+        "csr_vector_8: eight partial sums become one in three rounds",
+        shuffle_tree,
+        ("fem:20,block=3", "csr_vector_8"),
+    ),
+    "04_collisions": (
+        "Atomics on y: lanes on the same element take turns",
+        collisions,
+        (STENCIL, "atomic_coo"),
+        (STENCIL, "atomic_coo_sorted"),
+    ),
+    "05_scan_rounds": (
+        "segscan_block: sums of rows in log2 rounds",
+        scan_rounds,
+        (STENCIL, "segscan_block"),
+    ),
+    "05_carries": (
+        "segscan_shuffle: carries between the warps of a block",
+        carries,
+        ("stencil2d:24x24", "segscan_shuffle"),
+    ),
     "06_two_kernels": ("pcsr: products first, sums later", two_kernels, (STENCIL, "pcsr")),
-    "06_banks": ("pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks", banks, ("dense:32x32", "pcsr")),
-    "06_adaptive": ("csr_adaptive: the nonzeros of each block, and how it adds them up", adaptive_blocks,
-                    ("powerlaw:200x40000,nnz=24000,max_row=9500", "csr_adaptive")),
-    "06_tiles": ("pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros", tiles,
-                 ("powerlaw:600x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")),
-    "07_timeline": ("lightspmv_warp: rows go to the warps that are free", timeline, ("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")),
-    "08_lanes": ("ell: neighbouring rows, neighbouring elements", lanes_over_sectors, (STENCIL, "ell")),
-    "08_formats": ("What formats store of the same matrix", storage, (UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")),
-    "08_chain": ("dia_csr: what it stores of a Markov chain", chain, ("wlan:C=8,m=1,W=2", "dia_csr")),
-    "09_diagonals": ("Diagonals store zeros that diagonals of blocks do not", storage, ("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")),
-    "10_steps": ("Two steps of an iteration on two GPUs", steps, ("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "minimal", "forward", STEPS)),
-}  # fmt: skip
+    "06_banks": (
+        "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks",
+        banks,
+        ("dense:32x32", "pcsr"),
+    ),
+    "06_adaptive": (
+        "csr_adaptive: the nonzeros of each block, and how it adds them up",
+        adaptive_blocks,
+        ("powerlaw:200x40000,nnz=24000,max_row=9500", "csr_adaptive"),
+    ),
+    "06_tiles": (
+        "pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros",
+        tiles,
+        ("powerlaw:600x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass"),
+    ),
+    "07_timeline": (
+        "lightspmv_warp: rows go to the warps that are free",
+        timeline,
+        ("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns"),
+    ),
+    "08_lanes": (
+        "ell: neighbouring rows, neighbouring elements",
+        lanes_over_sectors,
+        (STENCIL, "ell"),
+    ),
+    "08_formats": (
+        "What formats store of the same matrix",
+        storage,
+        (UNEVEN, "csr"),
+        (UNEVEN, "ell"),
+        (UNEVEN, "sell"),
+        (UNEVEN, "dia"),
+    ),
+    "08_chain": (
+        "dia_csr: what it stores of a Markov chain",
+        chain,
+        ("wlan:C=8,m=1,W=2", "dia_csr"),
+    ),
+    "09_diagonals": (
+        "Diagonals store zeros that diagonals of blocks do not",
+        storage,
+        ("stencil2d:16x2,dof=3", "cds_b1"),
+        ("stencil2d:16x2,dof=3", "cds"),
+    ),
+    "10_steps": (
+        "Two steps of an iteration on two GPUs",
+        steps,
+        ("stencil2d:8x8", "packed", "forward", STEPS),
+        ("stencil2d:8x8", "minimal", "forward", STEPS),
+    ),
+}
 
 
 def draw(program):
@@ -954,7 +1627,9 @@ def draw(program):
 
     @functools.cache
     def recorded(matrix, kernel, schedule="forward", command=""):
-        [trace] = watch.record(program, matrix, [kernel], "f64", schedule, "--padding-limit", "20", command=command)
+        [trace] = watch.record(
+            program, matrix, [kernel], "f64", schedule, "--padding-limit", "20", command=command
+        )
         return trace
 
     drawn = {}

@@ -20,17 +20,28 @@ class Tours(test_watch.Scratch):
     """What the tours say is there, which is looked up in traces alone."""
 
     def test_every_step_has_one(self):
-        self.assertEqual([path.parent.name[:2] for path in TOURS], [f"{step:02}" for step in range(2, 11)])
+        self.assertEqual(
+            [path.parent.name[:2] for path in TOURS], [f"{step:02}" for step in range(2, 11)]
+        )
 
     def test_positions_exist_and_show_what_they_say(self):
         for path in TOURS:
             with self.subTest(step=path.parent.name):
                 tour = tours.read(path)
-                found = watch.record(test_watch.SPMV, tour.matrix, tour.kernels, "f64", tour.schedule, command=tour.command)
+                found = watch.record(
+                    test_watch.SPMV,
+                    tour.matrix,
+                    tour.kernels,
+                    "f64",
+                    tour.schedule,
+                    command=tour.command,
+                )
                 self.assertEqual([trace["kernel"]["name"] for trace in found], tour.kernels)
                 stops = tour.resolve(found)
                 self.assertGreaterEqual(len(stops), 4)
-                self.assertTrue(all(stop.shows for stop in tour.stops), "a stop that claims nothing")
+                self.assertTrue(
+                    all(stop.shows for stop in tour.stops), "a stop that claims nothing"
+                )
 
     def test_what_is_wrong_is_named(self):
         file = self.scratch / "tour.txt"
@@ -45,7 +56,10 @@ class Tours(test_watch.Scratch):
             (head + "== T\nat: csr_scalar load x nth=9\nText\n", "which has 5 of them"),
             (head + "== T\nat: csr_scalar load x lane=9\nText\n", "'lane=9' in 'at' is none of"),
             (head + "== T\nat: csr_scalar load x\nshows: lanes=5\nText\n", "lanes is 12, not 5"),
-            (head + "== T\nat: csr_scalar load x\nshows: passes=5\nText\n", "'passes=5' cannot be said"),
+            (
+                head + "== T\nat: csr_scalar load x\nshows: passes=5\nText\n",
+                "'passes=5' cannot be said",
+            ),
             (head + "== T\nat: csr_scalar load x\nshows: line=shfl\nText\n", "without 'shfl'"),
         ):
             file.write_text(text)
@@ -76,7 +90,10 @@ class Pages(test_watch.Scratch):
 
     def tearDown(self):
         self.assertEqual(self.browser.errors, [])
-        self.assertEqual([url for url in self.browser.asked if not url.startswith(("file:", "about:", "blob:"))], [])
+        self.assertEqual(
+            [url for url in self.browser.asked if not url.startswith(("file:", "about:", "blob:"))],
+            [],
+        )
 
     def opens_within(self, limit_ms, file):
         self.browser.open(file)
@@ -86,16 +103,27 @@ class Pages(test_watch.Scratch):
         self.opens_within(1000, self.page(tour.matrix, tour.kernels, tour))
         # To the end, playing, then by single steps back and forth.
         self.look("go(state.axis.length - 3); play(true)")
-        self.look("new Promise(done => { const wait = setInterval(() => { if (!state.playing) { clearInterval(wait); done(); } }, 20); })")
+        self.look(
+            "new Promise(done => { const wait = setInterval(() => { if (!state.playing) { clearInterval(wait); done(); } }, 20); })"
+        )
         self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
-        seen = self.look("[...document.querySelectorAll('.totals .now')].map(row => Object.fromEntries([...row.cells].filter(c => c.dataset.name).map(c => [c.dataset.name, c.textContent])))")
+        seen = self.look(
+            "[...document.querySelectorAll('.totals .now')].map(row => Object.fromEntries([...row.cells].filter(c => c.dataset.name).map(c => [c.dataset.name, c.textContent])))"
+        )
         for kernel, shown in zip(tour.kernels, seen):
             if tour.command:
                 self.check_steps(tour, kernel)
                 continue
-            wanted = test_watch.columns(test_watch.run("-m", tour.matrix, "-k", kernel, "--schedule", tour.schedule).stdout, kernel)  # of `make run`
-            self.assertEqual({name: shown[name] for name in COLUMNS}, {name: wanted[name] for name in COLUMNS})
-        text = "[...document.querySelectorAll('.sentence, .lanes')].map(e => e.textContent).join('|')"
+            wanted = test_watch.columns(
+                test_watch.run("-m", tour.matrix, "-k", kernel, "--schedule", tour.schedule).stdout,
+                kernel,
+            )  # of `make run`
+            self.assertEqual(
+                {name: shown[name] for name in COLUMNS}, {name: wanted[name] for name in COLUMNS}
+            )
+        text = (
+            "[...document.querySelectorAll('.sentence, .lanes')].map(e => e.textContent).join('|')"
+        )
         for at in (0.1, 0.5, 0.9):
             self.look(f"go(Math.floor(state.axis.length * {at}))")
             before, tick = self.look(text), self.look("state.tick")
@@ -104,7 +132,9 @@ class Pages(test_watch.Scratch):
         for kind in self.look("[...$('kind').options].map(o => o.value)"):
             self.look(f"$('kind').value = '{kind}'; jump(1); jump(1); jump(-1)")
         # Every sentence is one.
-        sentences = self.look("(() => { const all = []; for (let t = 0; t < state.axis.length; t += Math.ceil(state.axis.length / 60)) { go(t); all.push(...panes.map(p => p.sentence.textContent)); } return all; })()")
+        sentences = self.look(
+            "(() => { const all = []; for (let t = 0; t < state.axis.length; t += Math.ceil(state.axis.length / 60)) { go(t); all.push(...panes.map(p => p.sentence.textContent)); } return all; })()"
+        )
         for sentence in sentences:
             self.assertRegex(sentence, r"^[A-Z_a-z].*\.$")
             self.assertNotRegex(sentence, "undefined|NaN|\\?")
@@ -112,9 +142,16 @@ class Pages(test_watch.Scratch):
     def check_steps(self, tour, way):
         """What the command counts of several GPUs, the page does."""
         trace = self.scratch / "steps.jsonl"
-        done = test_watch.run(*tour.command.split(), "-m", tour.matrix, "--way", way, "--trace", trace)
+        done = test_watch.run(
+            *tour.command.split(), "-m", tour.matrix, "--way", way, "--trace", trace
+        )
         counted = re.search(r"verified; (\d+) sectors over the link", done.stdout)
-        self.assertEqual(self.look(f"(run => run.sums.linkSectors[run.count])(runs.find(run => run.name === '{way}'))"), int(counted[1]))
+        self.assertEqual(
+            self.look(
+                f"(run => run.sums.linkSectors[run.count])(runs.find(run => run.name === '{way}'))"
+            ),
+            int(counted[1]),
+        )
 
     def test_every_step(self):
         for path in TOURS:
@@ -123,15 +160,25 @@ class Pages(test_watch.Scratch):
                 self.check_page(tour)
                 self.look("showStop(0)")
                 for number, stop in enumerate(tour.stops):
-                    self.assertEqual(self.look("$('tour').querySelector('h2').textContent"), stop.title)
+                    self.assertEqual(
+                        self.look("$('tour').querySelector('h2').textContent"), stop.title
+                    )
                     event = self.look("runs[state.focus].moments[momentOf(state.focus)].event")
                     self.assertEqual(event, self.look(f"data.tour[{number}].event"))
                     self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
     def test_a_wrong_element_is_named_with_its_lane(self):
-        self.browser.open(self.page("stencil2d:4x3", ["last_nonzero_missing"], program=test_watch.BROKEN))
-        self.assertRegex(self.look("panes[0].sentence.textContent"), r"Lane 0 leaves y\[0\] = -?[\d.]+, which should be -?[\d.]+; \d+ more are wrong\.")
-        self.assertEqual(self.look("document.querySelectorAll('.lane.wrong')[0].querySelector('b').textContent"), "0")
+        self.browser.open(
+            self.page("stencil2d:4x3", ["last_nonzero_missing"], program=test_watch.BROKEN)
+        )
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            r"Lane 0 leaves y\[0\] = -?[\d.]+, which should be -?[\d.]+; \d+ more are wrong\.",
+        )
+        self.assertEqual(
+            self.look("document.querySelectorAll('.lane.wrong')[0].querySelector('b').textContent"),
+            "0",
+        )
         self.assertEqual(self.look("$('kind').value"), "wrong")
 
     def test_sixty_by_sixty_opens_within_three_seconds(self):
@@ -159,73 +206,152 @@ class Pages(test_watch.Scratch):
 
     def test_make_watch_at_the_top(self):
         def make(*words):
-            return subprocess.run(["make", "-s", "-C", ROOT, "BACKEND=cpu", "watch", *words], capture_output=True, text=True)
+            return subprocess.run(
+                ["make", "-s", "-C", ROOT, "BACKEND=cpu", "watch", *words],
+                capture_output=True,
+                text=True,
+            )
 
         done = make("KERNELS=csr_scalar csr_vector", "MATRIX=stencil2d:6x5", "FIND=worst")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.browser.open(Path(done.stdout.removeprefix("Open in a browser: ").strip()))
         self.assertEqual(self.look("runs.map(run => run.name)"), ["csr_scalar", "csr_vector"])
         self.assertRegex(self.look("panes[0].sentence.textContent"), "lanes 0 to 29 load values")
-        for words, message in (((), 'give one or two kernels: KERNELS="csr_scalar'), (["KERNELS=nope"], "no kernel has the name 'nope'"),
-                               (["KERNELS=ell,dia,hyb"], "two kernels fit beside each other")):  # fmt: skip
+        for words, message in (
+            ((), 'give one or two kernels: KERNELS="csr_scalar'),
+            (["KERNELS=nope"], "no kernel has the name 'nope'"),
+            (["KERNELS=ell,dia,hyb"], "two kernels fit beside each other"),
+        ):
             done = make(*words, "MATRIX=stencil2d:4x3")
             self.assertNotEqual(done.returncode, 0)
             self.assertRegex(done.stderr, f"error: .*{message}")
 
     def test_carries_and_counters_are_shown(self):
-        self.browser.open(self.page("stencil2d:16x16", ["segscan_shuffle"]), "#kernel=segscan_shuffle&find=giver")
-        self.assertRegex(self.look("panes[0].sentence.textContent"), r"loads? \w+, .* What it finds there (block \d+, )?warp \d+ has left\.")
-        self.assertRegex(self.look("panes[0].giversText.textContent"), r"^\w+\[\d+\] = \S+ from (block \d+, )?warp \d+\.$")
+        self.browser.open(
+            self.page("stencil2d:16x16", ["segscan_shuffle"]), "#kernel=segscan_shuffle&find=giver"
+        )
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            r"loads? \w+, .* What it finds there (block \d+, )?warp \d+ has left\.",
+        )
+        self.assertRegex(
+            self.look("panes[0].giversText.textContent"),
+            r"^\w+\[\d+\] = \S+ from (block \d+, )?warp \d+\.$",
+        )
         self.assertFalse(self.look("panes[0].countersCard.checkVisibility()"))
-        self.browser.open(self.page("stencil2d:16x16", ["lightspmv_warp"]), "#kernel=lightspmv_warp&find=atomic")
-        self.assertEqual(self.look("panes[0].countersCard.says.textContent"), "warp 0 of block 0 took rows 0 to 3")
+        self.browser.open(
+            self.page("stencil2d:16x16", ["lightspmv_warp"]), "#kernel=lightspmv_warp&find=atomic"
+        )
+        self.assertEqual(
+            self.look("panes[0].countersCard.says.textContent"),
+            "warp 0 of block 0 took rows 0 to 3",
+        )
         self.look("go(state.axis.length)")
-        self.assertRegex(self.look("panes[0].countersCard.says.textContent"), "^warp .* found none left$")
+        self.assertRegex(
+            self.look("panes[0].countersCard.says.textContent"), "^warp .* found none left$"
+        )
 
     def test_what_travels_between_gpus_is_shown(self):
         tour = tours.read(ROOT / "10_multigpu" / "tour.txt")
         file = self.page(tour.matrix, tour.kernels, tour)
         self.browser.open(file, "#kernel=packed&find=copy")
-        self.assertRegex(self.look("panes[0].sentence.textContent"), "^A copy of 64 bytes goes from x on GPU 1 to the ghost entries of x on GPU 0")
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            "^A copy of 64 bytes goes from x on GPU 1 to the ghost entries of x on GPU 0",
+        )
         self.browser.open(file, "#kernel=packed&find=event")
-        self.assertRegex(self.look("panes[0].sentence.textContent"), r"^An event is recorded on stream \d of GPU 0")
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            r"^An event is recorded on stream \d of GPU 0",
+        )
         self.browser.open(file, "#kernel=minimal&find=link")
-        self.assertRegex(self.look("panes[1].sentence.textContent"), "8 lanes store x on GPU 1, over the link")
+        self.assertRegex(
+            self.look("panes[1].sentence.textContent"), "8 lanes store x on GPU 1, over the link"
+        )
         shown = "panes[1].arrays.filter(a => !a.box.hidden).map(a => a.array.name + a.array.device)"
         self.assertEqual(set(self.look(shown)) & {"x0", "x1", "packed0"}, {"x0", "x1"})
 
     def test_what_is_uncoalesced_is_found(self):
         """Why csr_scalar moves four bytes per byte needed on a stencil: the worst request says it."""
-        self.browser.open(self.page("stencil2d:16x16", ["csr_scalar"]), "#kernel=csr_scalar&find=worst")
-        self.assertRegex(self.look("panes[0].sentence.textContent"),
-                         r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold")  # fmt: skip
+        self.browser.open(
+            self.page("stencil2d:16x16", ["csr_scalar"]), "#kernel=csr_scalar&find=worst"
+        )
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold",
+        )
         self.look("go(state.axis.length)")
-        self.assertEqual(self.look("document.querySelector('.end [data-name=\"moved / needed\"]').textContent"), "3.92")
+        self.assertEqual(
+            self.look("document.querySelector('.end [data-name=\"moved / needed\"]').textContent"),
+            "3.92",
+        )
 
     def test_what_is_wrong_is_where_it_opens(self):
         self.browser.open(self.page("stencil2d:4x3", ["past_the_end"], program=test_watch.BROKEN))
         self.assertRegex(self.look("panes[0].sentence.textContent"), "^Line 2[89]: .*lane 11")
-        self.assertRegex(self.look("document.querySelector('.failed').textContent"), r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes")
+        self.assertRegex(
+            self.look("document.querySelector('.failed').textContent"),
+            r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes",
+        )
 
     def test_caches_serve_as_in_the_model_of_a_run(self):
-        for kernel in ("csr_scalar", "atomic_coo", "segscan_block", "pcsr", "lightspmv_warp", "hyb"):
+        for kernel in (
+            "csr_scalar",
+            "atomic_coo",
+            "segscan_block",
+            "pcsr",
+            "lightspmv_warp",
+            "hyb",
+        ):
             records = self.scratch / "profile.jsonl"
             records.unlink(missing_ok=True)
-            test_watch.run("-m", "powerlaw:150x130,nnz=900", "-k", kernel, "--profile", "--gpu", "h200", "--json", records)
-            lines = next(record["lines"] for record in map(json.loads, records.read_text().splitlines()) if "lines" in record)
-            wanted = [sum(line[f"model_{level}_sectors"] for line in lines if line["space"] == "global") for level in ("l2", "dram")]
+            test_watch.run(
+                "-m",
+                "powerlaw:150x130,nnz=900",
+                "-k",
+                kernel,
+                "--profile",
+                "--gpu",
+                "h200",
+                "--json",
+                records,
+            )
+            lines = next(
+                record["lines"]
+                for record in map(json.loads, records.read_text().splitlines())
+                if "lines" in record
+            )
+            wanted = [
+                sum(line[f"model_{level}_sectors"] for line in lines if line["space"] == "global")
+                for level in ("l2", "dram")
+            ]
             self.browser.open(self.page("powerlaw:150x130,nnz=900", [kernel]))
-            self.assertEqual(self.look("['l2Sectors', 'dramSectors'].map(name => runs[0].sums[name][runs[0].count])"), wanted, kernel)
+            self.assertEqual(
+                self.look(
+                    "['l2Sectors', 'dramSectors'].map(name => runs[0].sums[name][runs[0].count])"
+                ),
+                wanted,
+                kernel,
+            )
             self.look("go(state.axis.length)")
             self.assertEqual(self.look("panes[0].bars.children.length"), 4)
 
     def test_the_overview_leads_to_a_warp(self):
         self.browser.open(self.page("stencil2d:16x16", ["segscan_block"]))
-        size = self.look("(({lefts, wide, tall, warps}) => [wide, tall, warps[0].length])(panes[0].layout)")
+        size = self.look(
+            "(({lefts, wide, tall, warps}) => [wide, tall, warps[0].length])(panes[0].layout)"
+        )
         self.look(f"panes[0].enter({{offsetX: {20.5 * size[0]}, offsetY: {3.5 * size[1]}}})")
-        self.assertEqual(self.look("(({warp, block}) => [block, warp.warp, runs[0].column[momentOf(0)]])(runs[0].moments[momentOf(0)])"), [0, 3, 20])
+        self.assertEqual(
+            self.look(
+                "(({warp, block}) => [block, warp.warp, runs[0].column[momentOf(0)]])(runs[0].moments[momentOf(0)])"
+            ),
+            [0, 3, 20],
+        )
         # A barrier: no warp of a block goes on before the last has arrived.
-        columns = self.look("(run => run.moments.flatMap((m, i) => m.block === 0 && (m.kind === 'barrier' || m.instruction) ? [m.kind === 'barrier' ? -1 : run.column[i]] : []))(runs[0])")
+        columns = self.look(
+            "(run => run.moments.flatMap((m, i) => m.block === 0 && (m.kind === 'barrier' || m.instruction) ? [m.kind === 'barrier' ? -1 : run.column[i]] : []))(runs[0])"
+        )
         phases = [phase for phase in " ".join(map(str, columns)).split(" -1") if phase.strip()]
         ends = [[f(map(int, phase.split())) for f in (min, max)] for phase in phases]
         self.assertGreater(len(ends), 20)
@@ -233,28 +359,51 @@ class Pages(test_watch.Scratch):
             self.assertGreater(after, before)
 
     def test_a_tour_of_any_run(self):
-        for matrix, kernels in (("powerlaw:60x60,nnz=400", ["csr_scalar"]), ("dense:3x70", ["segscan_block", "segscan_shuffle"]), ("stencil2d:9x7", ["atomic_coo"])):
+        for matrix, kernels in (
+            ("powerlaw:60x60,nnz=400", ["csr_scalar"]),
+            ("dense:3x70", ["segscan_block", "segscan_shuffle"]),
+            ("stencil2d:9x7", ["atomic_coo"]),
+        ):
             self.browser.open(self.page(matrix, kernels))
             titles = self.look("data.tour.map(stop => stop.title)")
-            self.assertEqual(len([title for title in titles if title.endswith("The first request")]), len(kernels))
+            self.assertEqual(
+                len([title for title in titles if title.endswith("The first request")]),
+                len(kernels),
+            )
             self.assertGreaterEqual(len(titles), 4 * len(kernels))
             for stop in range(len(titles)):
-                self.assertEqual(self.look("runs[state.focus].moments[momentOf(state.focus)].event"), self.look(f"data.tour[{stop}].event"))
+                self.assertEqual(
+                    self.look("runs[state.focus].moments[momentOf(state.focus)].event"),
+                    self.look(f"data.tour[{stop}].event"),
+                )
                 self.assertNotRegex(self.look("$('tour').textContent"), "undefined|NaN")
                 self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
     def test_predictions_are_counted(self):
         self.browser.open(self.page("stencil2d:16x16", ["csr_scalar"]))
         self.browser.press("p")
-        self.assertRegex(self.look("panes[0].sentence.textContent"), r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors")
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors",
+        )
         self.assertEqual(self.look("panes[0].arrays.map(a => a.says.textContent).join('')"), "")
-        self.look("[...panes[0].sentence.querySelectorAll('button')].find(b => b.textContent === '4').click()")
-        self.assertRegex(self.look("panes[0].sentence.textContent"), "^4 is right. Line 28: all 32 lanes load row_offsets")
+        self.look(
+            "[...panes[0].sentence.querySelectorAll('button')].find(b => b.textContent === '4').click()"
+        )
+        self.assertRegex(
+            self.look("panes[0].sentence.textContent"),
+            "^4 is right. Line 28: all 32 lanes load row_offsets",
+        )
         for _ in range(8):  # each time something that has not been asked
             self.browser.press("ArrowRight")
             if not self.look("panes[0].asked"):
                 continue
-            self.assertEqual(self.look("new Set([...panes[0].sentence.querySelectorAll('button')].map(b => b.textContent)).size"), 4)
+            self.assertEqual(
+                self.look(
+                    "new Set([...panes[0].sentence.querySelectorAll('button')].map(b => b.textContent)).size"
+                ),
+                4,
+            )
             self.browser.press("1")
         self.assertRegex(self.look("$('quiz').textContent"), r"^predict: [1-9] of [4-9] right$")
         self.browser.press("p")
@@ -265,17 +414,26 @@ class Pages(test_watch.Scratch):
         stops = {}
         for grain in ("request", "news", "phase"):
             self.look(f"$('grain').value = '{grain}'; go(0)")
-            stops[grain] = self.look("(() => { let n = 0; while (state.tick < state.axis.length - 1) { step(1); ++n; } return n; })()")
+            stops[grain] = self.look(
+                "(() => { let n = 0; while (state.tick < state.axis.length - 1) { step(1); ++n; } return n; })()"
+            )
         self.assertGreater(stops["request"], 4 * stops["news"])
-        self.assertEqual(stops["phase"] - 1, self.look("runs[0].moments.filter(m => m.kind === 'barrier').length"))
+        self.assertEqual(
+            stops["phase"] - 1,
+            self.look("runs[0].moments.filter(m => m.kind === 'barrier').length"),
+        )
 
     def test_a_phone_shows_one_panel(self):
         self.browser.call("Emulation.setDeviceMetricsOverride", **browser.PHONE)
         try:
             self.browser.open(self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"]))
             for name in self.look("PANELS"):
-                self.look(f"[...$('panels').children].find(b => b.textContent === '{name}').click()")
-                shown = self.look("[...new Set([...document.querySelectorAll('.card[data-panel]')].filter(c => c.checkVisibility()).map(c => c.dataset.panel))]")
+                self.look(
+                    f"[...$('panels').children].find(b => b.textContent === '{name}').click()"
+                )
+                shown = self.look(
+                    "[...new Set([...document.querySelectorAll('.card[data-panel]')].filter(c => c.checkVisibility()).map(c => c.dataset.panel))]"
+                )
                 self.assertEqual(shown, [name])
                 self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 400)
         finally:

@@ -18,7 +18,10 @@ class Pictures(unittest.TestCase):
         drawn = pictures.draw(test_watch.SPMV)
         self.assertEqual({path.stem for path in LESSONS.glob("*.svg")}, {*drawn, pictures.SPARSITY})
         for name, text in drawn.items():
-            self.assertTrue(text == (LESSONS / f"{name}.svg").read_text(encoding="utf-8"), f"{name}: make pictures")
+            self.assertTrue(
+                text == (LESSONS / f"{name}.svg").read_text(encoding="utf-8"),
+                f"{name}: make pictures",
+            )
 
     def test_they_can_be_read(self):
         for path in sorted(LESSONS.glob("*.svg")):
@@ -32,26 +35,43 @@ class Pictures(unittest.TestCase):
                     self.assertIn("prefers-reduced-motion: no-preference", text)
                 width = float(root.get("width"))
                 for mark in root.iter(f"{SVG}rect"):
-                    self.assertLessEqual(float(mark.get("x", 0)) + float(mark.get("width")), width + 1)
+                    self.assertLessEqual(
+                        float(mark.get("x", 0)) + float(mark.get("width")), width + 1
+                    )
 
     def test_the_readme_shows_its_matrices(self):
         """They cannot be drawn again without their files."""
-        readme, file = (ROOT / "README.md").read_text(encoding="utf-8"), LESSONS / f"{pictures.SPARSITY}.svg"
+        readme, file = (
+            (ROOT / "README.md").read_text(encoding="utf-8"),
+            LESSONS / f"{pictures.SPARSITY}.svg",
+        )
         self.assertIn(f"](plots/figures/lessons/{file.name})", readme)
         self.assertLess(file.stat().st_size, 20_000)
         told = ElementTree.parse(file).getroot().find(f"{SVG}desc").text
-        for name, per_row in re.findall(r"^\| (\S+) \| ([\d.]+) \| .*pcsr_one_pass", readme, re.MULTILINE):
-            rows, nonzeros = map(int, re.search(rf"{re.escape(name)}: (\d+) rows, \d+ columns, (\d+) nonzeros", told).groups())
+        for name, per_row in re.findall(
+            r"^\| (\S+) \| ([\d.]+) \| .*pcsr_one_pass", readme, re.MULTILINE
+        ):
+            rows, nonzeros = map(
+                int,
+                re.search(
+                    rf"{re.escape(name)}: (\d+) rows, \d+ columns, (\d+) nonzeros", told
+                ).groups(),
+            )
             self.assertEqual(f"{nonzeros / rows:.1f}", per_row, name)
 
     def test_a_matrix_without_its_file_is_named(self):
-        with self.assertRaisesRegex(traces.TraceError, r"the file of nw04 is not here \(FILES=directory\)"):
+        with self.assertRaisesRegex(
+            traces.TraceError, r"the file of nw04 is not here \(FILES=directory\)"
+        ):
             pictures.find_matrix(test_watch.SPMV, ROOT / "common" / "watch", "nw04", "17685.2")
 
     def test_lessons_show_them_with_alternative_texts(self):
         shown = set()
         for readme in [*ROOT.glob("[0-9][0-9]_*/**/*.md"), *ROOT.glob("common/primer/*.md")]:
-            for text, name in re.findall(r"!\[(.*?)\]\((?:\.\./)+plots/figures/lessons/(\w+)\.svg\)", readme.read_text(encoding="utf-8")):
+            for text, name in re.findall(
+                r"!\[(.*?)\]\((?:\.\./)+plots/figures/lessons/(\w+)\.svg\)",
+                readme.read_text(encoding="utf-8"),
+            ):
                 self.assertGreater(len(text), 20)
                 shown.add(name)
         self.assertEqual(shown, set(pictures.PICTURES))

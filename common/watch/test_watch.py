@@ -23,8 +23,18 @@ FULL = os.environ.get("WATCH") == "full"
 SCHEDULES = ("forward", "reverse", "random", "lockstep") if FULL else ("random",)
 GPUS = (2, 3, 8) if FULL else (3,)
 WAYS = ["minimal", "parts", "packed", "persistent"]
-COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",
-           "ideal_lines", "ideal_bank_passes")  # fmt: skip
+COUNTED = (
+    "requests",
+    "lanes",
+    "bytes_used",
+    "sectors",
+    "ideal_sectors",
+    "bank_passes",
+    "addresses",
+    "lines",
+    "ideal_lines",
+    "ideal_bank_passes",
+)
 
 
 def run(*arguments):
@@ -57,8 +67,16 @@ class Traces(Scratch):
     def test_all_kernels(self):
         """Under three schedules with make test-traces, else under one."""
         for schedule in SCHEDULES:
-            common = ("-m", "stencil2d:9x7", "-m", "powerlaw:60x60,nnz=400", "--schedule", schedule,
-                      "--padding-limit", 50)  # fmt: skip
+            common = (
+                "-m",
+                "stencil2d:9x7",
+                "-m",
+                "powerlaw:60x60,nnz=400",
+                "--schedule",
+                schedule,
+                "--padding-limit",
+                50,
+            )
             records = self.scratch / f"{schedule}.jsonl"
             self.assertEqual(run(*common, "--json", records).returncode, 0)
             counted = {}
@@ -77,17 +95,32 @@ class Traces(Scratch):
                     for row in counted[key]:
                         got = sums[row["array"].split(":")[-1], row["space"], row["access"]]
                         for name in COUNTED:
-                            self.assertEqual(got[name], row[name], (row["array"], row["access"], name))
+                            self.assertEqual(
+                                got[name], row[name], (row["array"], row["access"], name)
+                            )
 
     def test_all_ways_of_several_gpus(self):
         for schedule in SCHEDULES:
             for gpus in GPUS:
                 with self.subTest(schedule=schedule, gpus=gpus):
-                    found = self.record("steps", "--gpus", gpus, "--way", ",".join(WAYS), "-m", "powerlaw:90x90,nnz=500", "--schedule", schedule)
+                    found = self.record(
+                        "steps",
+                        "--gpus",
+                        gpus,
+                        "--way",
+                        ",".join(WAYS),
+                        "-m",
+                        "powerlaw:90x90,nnz=500",
+                        "--schedule",
+                        schedule,
+                    )
                     self.assertEqual([t["kernel"]["name"] for t in found], WAYS)
                     for t, line in zip(found, re.findall(".* verified; .*", self.printed)):
                         self.assertEqual(len(t["parts"]), gpus)
-                        self.assertEqual(sorted(row for part in t["parts"] for row in part["rows"]), list(range(90)))
+                        self.assertEqual(
+                            sorted(row for part in t["parts"] for row in part["rows"]),
+                            list(range(90)),
+                        )
                         self.check_links(t, line)
 
     def check_links(self, t, line):
@@ -102,14 +135,18 @@ class Traces(Scratch):
                     stored[columns[address // 8]].add(t["values"][value])
         self.assertEqual(counted, int(line.split()[-5]))
         if t["kernel"]["name"] in ("minimal", "persistent"):
-            self.assertTrue(all(len(values) <= 3 for values in stored.values()))  # of step 0 to 2, whoever stores them
+            self.assertTrue(
+                all(len(values) <= 3 for values in stored.values())
+            )  # of step 0 to 2, whoever stores them
 
     def test_a_polling_lane_loads_what_it_finds(self):
         [t] = self.steps("minimal")
         loaded = {0: [], 1: []}
         for number, (launch, *_), instruction, array, *_ in traces.requests(t):
             if (instruction["access"], array["name"]) == ("load", "flags"):
-                loaded[t["launches"][launch]["device"]].append(t["values"][t["events"][number][4][0]])
+                loaded[t["launches"][launch]["device"]].append(
+                    t["values"][t["events"][number][4][0]]
+                )
         for values in loaded.values():
             self.assertEqual((values, values[-1]), (sorted(values), 2))
 
@@ -123,7 +160,9 @@ class Traces(Scratch):
                 self.assertIn(event[2], recorded)
                 waits += 1
             if event[0] == "copy":
-                self.assertEqual(t["streams"][event[6]], t["arrays"][event[1]]["device"])  # its receiver's
+                self.assertEqual(
+                    t["streams"][event[6]], t["arrays"][event[1]]["device"]
+                )  # its receiver's
                 copies += 1
         self.assertEqual(copies, 4)
         self.assertGreater(waits, copies)
@@ -134,10 +173,16 @@ class Traces(Scratch):
 
     def test_what_steps_cannot_record(self):
         for arguments, message in (
-            (("--way", "post", "--trace", self.scratch / "t"), "--way: post not in {minimal,packed,parts,persistent}"),
+            (
+                ("--way", "post", "--trace", self.scratch / "t"),
+                "--way: post not in {minimal,packed,parts,persistent}",
+            ),
             ((), "steps: where to\\? give --trace FILE"),
-            (("-m", "powerlaw:5x6", "--trace", self.scratch / "t"), "powerlaw:5x6 has 5 rows and 6 columns; only of a square matrix"),
-        ):  # fmt: skip
+            (
+                ("-m", "powerlaw:5x6", "--trace", self.scratch / "t"),
+                "powerlaw:5x6 has 5 rows and 6 columns; only of a square matrix",
+            ),
+        ):
             done = run("steps", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertRegex(done.stderr, f"^error: .*{message}")
@@ -153,13 +198,17 @@ class Traces(Scratch):
         values, loaded, stored = t["values"], defaultdict(dict), defaultdict(dict)
         for event, _, instruction, array, _, addresses in traces.requests(t):
             for address, value in zip(addresses, t["events"][event][4]):
-                (loaded if instruction["access"] == "load" else stored)[array["name"]][address] = values[value]
+                (loaded if instruction["access"] == "load" else stored)[array["name"]][address] = (
+                    values[value]
+                )
         offsets, columns = t["matrix"]["row_offsets"], t["matrix"]["column_indices"]
         self.assertEqual(list(stored), ["y"])
         self.assertEqual(len(stored["y"]), t["matrix"]["rows"])
         for row, got in ((address // 8, got) for address, got in stored["y"].items()):
-            expected = sum(loaded["values"][8 * k] * loaded["x"][8 * columns[k]]
-                           for k in range(offsets[row], offsets[row + 1]))  # fmt: skip
+            expected = sum(
+                loaded["values"][8 * k] * loaded["x"][8 * columns[k]]
+                for k in range(offsets[row], offsets[row + 1])
+            )
             self.assertAlmostEqual(got, expected, places=12)
         for shuffle, store in zip(t["events"], t["events"][1:]):  # the last sum of two is stored
             if shuffle[0] == "warp operation" and store[0] == "store":
@@ -179,10 +228,22 @@ class Traces(Scratch):
 
     def test_what_does_not_fit_is_cut_and_said(self):
         file = self.scratch / "trace.jsonl"
-        done = run("--trace", file, "--trace-limit", 0.01, "-m", "stencil2d:16x16", "-k", "csr_vector,csr_scalar")
+        done = run(
+            "--trace",
+            file,
+            "--trace-limit",
+            0.01,
+            "-m",
+            "stencil2d:16x16",
+            "-k",
+            "csr_vector,csr_scalar",
+        )
         self.assertEqual(done.returncode, 0)
         self.assertEqual(len(done.stderr.splitlines()), 2)
-        self.assertRegex(done.stderr, r"trace of csr_vector on stencil2d:16x16 is cut: .* 0\.01 MB; take a smaller")
+        self.assertRegex(
+            done.stderr,
+            r"trace of csr_vector on stencil2d:16x16 is cut: .* 0\.01 MB; take a smaller",
+        )
         for t in traces.read(file):
             self.assertTrue(t["truncated"])
 
@@ -191,8 +252,12 @@ class Traces(Scratch):
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, "^error: .*cannot be written; give another --trace\n$")
         file = self.scratch / "bad"
-        for text, message in (("", "holds no trace"), ("{", "bad:1: not JSON"), ('{"trace": 9}', "version 9"),
-                              ("[]", "version None")):  # fmt: skip
+        for text, message in (
+            ("", "holds no trace"),
+            ("{", "bad:1: not JSON"),
+            ('{"trace": 9}', "version 9"),
+            ("[]", "version None"),
+        ):
             file.write_text(text)
             with self.assertRaisesRegex(traces.TraceError, message):
                 traces.read(file)
@@ -202,14 +267,25 @@ class Traces(Scratch):
     def test_the_moment_at_which_it_goes_wrong_is_named(self):
         for kernel, message in (
             ("last_row_missing", r"on stencil2d:4x3, no lane writes y\[11\], which should be -?\d"),
-            ("last_nonzero_missing", r"on stencil2d:4x3, line \d+, lane 0 of warp 0, block 0: the last to write y\[0\], which is "),
-            ("past_the_end", r"line \d+, lane 11 of warp 0, block 0: reads 8 bytes .* 368 bytes into 'values'"),
-            ("never_meets", r"on stencil2d:4x3, block \(0,0,0\): deadlock: thread \(0,0,0\) waits at __syncwarp"),
+            (
+                "last_nonzero_missing",
+                r"on stencil2d:4x3, line \d+, lane 0 of warp 0, block 0: the last to write y\[0\], which is ",
+            ),
+            (
+                "past_the_end",
+                r"line \d+, lane 11 of warp 0, block 0: reads 8 bytes .* 368 bytes into 'values'",
+            ),
+            (
+                "never_meets",
+                r"on stencil2d:4x3, block \(0,0,0\): deadlock: thread \(0,0,0\) waits at __syncwarp",
+            ),
         ):
             sentence, command = moments.first_wrong(BROKEN, [kernel], "make watch")
             self.assertRegex(sentence, message)
             self.assertEqual(command, f"make watch KERNELS={kernel} MATRIX=stencil2d:4x3")
         self.assertIsNone(moments.first_wrong(BROKEN, ["right"], "make watch"))
         sentence, command = moments.worst(BROKEN, ["right"], "make watch")
-        self.assertRegex(sentence, "worst request: line .*32 lanes load values, 32 sectors where 8 would do")
+        self.assertRegex(
+            sentence, "worst request: line .*32 lanes load values, 32 sectors where 8 would do"
+        )
         self.assertTrue(command.endswith("FIND=worst"))

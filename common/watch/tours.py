@@ -26,8 +26,16 @@ from dataclasses import dataclass, field
 import traces
 
 PLACES = ("launch", "block", "warp", "nth")
-COUNTS = {"lanes": "lanes", "sectors": "sectors", "needed": "ideal_sectors", "lines": "lines", "used": "bytes_used",
-          "addresses": "addresses", "passes": "bank_passes", "ideal": "ideal_bank_passes"}  # fmt: skip
+COUNTS = {
+    "lanes": "lanes",
+    "sectors": "sectors",
+    "needed": "ideal_sectors",
+    "lines": "lines",
+    "used": "bytes_used",
+    "addresses": "addresses",
+    "passes": "bank_passes",
+    "ideal": "ideal_bank_passes",
+}
 
 
 class TourError(Exception):
@@ -63,7 +71,9 @@ class Tour:
                 check(stop.shows, by_name[kernel], event)
             except ValueError as error:
                 raise TourError(f"{self.path}:{stop.line}: '{stop.title}': {error}") from error
-            resolved.append({"title": stop.title, "text": " ".join(stop.text), "kernel": kernel, "event": event})
+            resolved.append(
+                {"title": stop.title, "text": " ".join(stop.text), "kernel": kernel, "event": event}
+            )
         return resolved
 
 
@@ -83,7 +93,9 @@ def read(path):
         elif not tour.stops and name in ("matrix", "kernels", "schedule", "command"):
             setattr(tour, name, value.split() if name == "kernels" else value)
         elif not tour.stops:
-            raise TourError(f"{path}:{number}: '{line}' before the first title ('== ...') is not matrix:, kernels:, schedule: or command:")
+            raise TourError(
+                f"{path}:{number}: '{line}' before the first title ('== ...') is not matrix:, kernels:, schedule: or command:"
+            )
         elif name in ("at", "shows") and not tour.stops[-1].text:
             setattr(tour.stops[-1], name, value)
         else:
@@ -92,7 +104,9 @@ def read(path):
         if not stop.at or not stop.text:
             raise TourError(f"{path}:{stop.line}: '{stop.title}' needs a line 'at: ...' and a text")
     if not tour.matrix or not tour.kernels or not tour.stops:
-        raise TourError(f"{path}: needs a line 'matrix: ...', a line 'kernels: ...' and a title ('== ...')")
+        raise TourError(
+            f"{path}: needs a line 'matrix: ...', a line 'kernels: ...' and a title ('== ...')"
+        )
     return tour
 
 
@@ -124,7 +138,9 @@ def find(at, by_name):
 
 
 def kind_of(trace, event):
-    return trace["instructions"][event[1]]["operation"] if event[0] == "warp operation" else event[0]
+    return (
+        trace["instructions"][event[1]]["operation"] if event[0] == "warp operation" else event[0]
+    )
 
 
 def name_of(trace, event):
@@ -137,7 +153,10 @@ def check(shows, trace, number):
     """Raises ValueError if the event is not what `shows` says."""
     event = trace["events"][number]
     if event[0] == "copy":
-        to, source = ("host" if array is None else trace["arrays"][array]["device"] for array in (event[1], event[3]))
+        to, source = (
+            "host" if array is None else trace["arrays"][array]["device"]
+            for array in (event[1], event[3])
+        )
         found = {"bytes": event[5], "from": source, "to": to}
     else:
         launch = next(at[0] for other, _, at in traces.walk(trace) if other == number)
@@ -145,8 +164,12 @@ def check(shows, trace, number):
     if event[0] in traces.ACCESSES:
         instruction = trace["instructions"][event[1]]
         array = trace["arrays"][instruction["array"]]
-        counts = traces.measure(instruction, array, traces.lanes_of(event[2]), traces.addresses_of(event[3]))
-        found |= {name: counts[of] for name, of in COUNTS.items() if of in counts} | {"memory": array.get("device", "shared")}
+        counts = traces.measure(
+            instruction, array, traces.lanes_of(event[2]), traces.addresses_of(event[3])
+        )
+        found |= {name: counts[of] for name, of in COUNTS.items() if of in counts} | {
+            "memory": array.get("device", "shared")
+        }
     if len(event) > 2 and event[0] != "copy":
         lanes = traces.lanes_of(event[2])
         found |= {"lanes": len(lanes), "first": lanes[0], "last": lanes[-1]}
@@ -160,6 +183,8 @@ def check(shows, trace, number):
     for word in shows.split():
         name, _, value = word.partition("=")
         if name not in found:
-            raise ValueError(f"'{word}' cannot be said of it; there are {', '.join(found) or 'none'}")
+            raise ValueError(
+                f"'{word}' cannot be said of it; there are {', '.join(found) or 'none'}"
+            )
         if str(found[name]) != value:
             raise ValueError(f"{name} is {found[name]}, not {value}")

@@ -28,7 +28,9 @@ def read(path):
             raise TraceError(f"{path}:{number}: not JSON: {error}; record it again") from error
         version = trace.get("trace") if isinstance(trace, dict) else None
         if version != VERSION:
-            raise TraceError(f"{path}:{number}: version {version} of a trace, not {VERSION}; record it again")
+            raise TraceError(
+                f"{path}:{number}: version {version} of a trace, not {VERSION}; record it again"
+            )
         traces.append(trace)
     if not traces:
         raise TraceError(f"{path}: holds no trace: no kernel that runs on the device was recorded")
@@ -60,7 +62,13 @@ def union(addresses, size):
 
 def units(ranges, unit):
     """The units of `unit` bytes (sectors, lines) that hold them, in order."""
-    return list(dict.fromkeys(number for begin, end in ranges for number in range(begin // unit, (end - 1) // unit + 1)))
+    return list(
+        dict.fromkeys(
+            number
+            for begin, end in ranges
+            for number in range(begin // unit, (end - 1) // unit + 1)
+        )
+    )
 
 
 def bank_passes(lanes, addresses, size, offset):
@@ -93,7 +101,14 @@ def requests(trace):
     for number, event, at in walk(trace):
         if event[0] in ACCESSES:
             instruction = trace["instructions"][event[1]]
-            yield number, at, instruction, trace["arrays"][instruction["array"]], lanes_of(event[2]), addresses_of(event[3])
+            yield (
+                number,
+                at,
+                instruction,
+                trace["arrays"][instruction["array"]],
+                lanes_of(event[2]),
+                addresses_of(event[3]),
+            )
 
 
 def measure(instruction, array, lanes, addresses):
@@ -101,13 +116,22 @@ def measure(instruction, array, lanes, addresses):
     size = instruction["size"]
     ranges = union(addresses, size)
     used = sum(end - begin for begin, end in ranges)
-    counts = {"requests": 1, "lanes": len(lanes), "bytes_used": used, "addresses": len(set(addresses))}
+    counts = {
+        "requests": 1,
+        "lanes": len(lanes),
+        "bytes_used": used,
+        "addresses": len(set(addresses)),
+    }
     if array["space"] == "shared":
         passes, ideal = bank_passes(lanes, addresses, size, array["offset"])
         counts |= {"bank_passes": passes, "ideal_bank_passes": ideal}
     else:
-        counts |= {"sectors": len(units(ranges, SECTOR)), "ideal_sectors": -(-used // SECTOR),
-                   "lines": len(units(ranges, LINE)), "ideal_lines": -(-used // LINE)}  # fmt: skip
+        counts |= {
+            "sectors": len(units(ranges, SECTOR)),
+            "ideal_sectors": -(-used // SECTOR),
+            "lines": len(units(ranges, LINE)),
+            "ideal_lines": -(-used // LINE),
+        }
     return counts
 
 
@@ -115,5 +139,7 @@ def traffic(trace):
     """Counts summed by (array, space, access), as in a record's `traffic`."""
     sums = defaultdict(Counter)
     for _, _, instruction, array, lanes, addresses in requests(trace):
-        sums[array["name"], array["space"], instruction["access"]].update(measure(instruction, array, lanes, addresses))
+        sums[array["name"], array["space"], instruction["access"]].update(
+            measure(instruction, array, lanes, addresses)
+        )
     return sums

@@ -13,25 +13,32 @@ const css = name => getComputedStyle(document.documentElement).getPropertyValue(
 // Neighbouring lanes have neighbouring colours: what is coalesced is a smooth run of them.
 const RAMP = [[58, 76, 192], [38, 150, 200], [52, 172, 110], [226, 174, 30], [216, 62, 52]];
 const laneColour = lane => {
-  const at = lane / (LANES - 1) * (RAMP.length - 1), i = Math.min(RAMP.length - 2, Math.floor(at)), part = at - i;
+  const at = lane / (LANES - 1) * (RAMP.length - 1), i = Math.min(RAMP.length - 2, Math.floor(at)),
+        part = at - i;
   return `rgb(${RAMP[i].map((c, j) => Math.round(c + part * (RAMP[i + 1][j] - c))).join(",")})`;
 };
 const COLOURS = Array.from({length: LANES}, (_, lane) => laneColour(lane));
-const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
+const plural = (n, word) => `${n.toLocaleString("en")} ${word}${
+    n === 1                ? "" :
+        word.endsWith("s") ? "es" :
+                             "s"}`;
 
 // A card under a heading, which ends in a text that changes.
 function card(heading, ...content) {
   const says = make("span");
-  return Object.assign(make("div", {className: "card"}, make("h3", {}, heading, says), ...content), {says});
+  return Object.assign(
+      make("div", {className: "card"}, make("h3", {}, heading, says), ...content), {says});
 }
 
 // What a colour or pattern means.
-const colourKey = (background, text) => make("span", {}, make("i", {style: `background: ${background}`}), text);
+const colourKey = (background, text) =>
+    make("span", {}, make("i", {style: `background: ${background}`}), text);
 
-// --- The axis ---------------------------------------------------------------------------------------
+// --- The axis
+// ---------------------------------------------------------------------------------------
 
-// A tick of the axis is a moment of each run. One run: its moments. Two: in step by instruction, or each
-// as far as the other in bytes moved, one moment at a time.
+// A tick of the axis is a moment of each run. One run: its moments. Two: in step by instruction, or
+// each as far as the other in bytes moved, one moment at a time.
 function axisOf(by) {
   if (runs.length === 1) return Array.from({length: runs[0].count}, (_, m) => [m]);
   if (by === "instruction") {
@@ -44,20 +51,28 @@ function axisOf(by) {
     let least = -1;
     runs.forEach((run, r) => {
       if (at[r] + 1 >= run.count) return;
-      if (least < 0 || run.sums.sectors[at[r] + 2] < runs[least].sums.sectors[at[least] + 2]) least = r;
+      if (least < 0 || run.sums.sectors[at[r] + 2] < runs[least].sums.sectors[at[least] + 2])
+        least = r;
     });
     if (least < 0) return axis;
     axis.push(at.map((m, r) => m + (r === least)));
   }
 }
 
-const state = {axis: [], tick: 0, focus: 0, playing: 0, tour: -1};
+const state = {
+  axis: [],
+  tick: 0,
+  focus: 0,
+  playing: 0,
+  tour: -1
+};
 const momentOf = r => state.axis[state.tick][r];
 
 // The first tick at which run r is at moment m.
 const tickOf = (r, m) => state.axis.findIndex(moments => moments[r] >= m);
 
-// --- A pane -----------------------------------------------------------------------------------------
+// --- A pane
+// -----------------------------------------------------------------------------------------
 
 class Pane {
   constructor(run, number) {
@@ -68,28 +83,48 @@ class Pane {
     this.totals = make("table", {className: "totals"});
     this.bars = make("div", {className: "bars"});
     const choice = trace.kernel.choice ? `${trace.kernel.choice}; ` : "";
-    const failures = this.complaints().map(textContent => make("p", {className: "failed", textContent}));
-    const top = make("div", {className: "card top"},
-      make("h2", {}, trace.kernel.name + " ", make("small", {textContent: `${choice}${trace.kernel.idea}`})), this.sentence, ...failures, this.totals, this.bars);
+    const failures =
+        this.complaints().map(textContent => make("p", {className: "failed", textContent}));
+    const top = make(
+        "div", {className: "card top"},
+        make(
+            "h2", {}, trace.kernel.name + " ",
+            make("small", {textContent: `${choice}${trace.kernel.idea}`})),
+        this.sentence, ...failures, this.totals, this.bars);
     this.grid = make("canvas", {title: "click to go there"});
     this.grid.onclick = event => this.enter(event);
-    const shown = new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
-    const purposes = Object.entries(PURPOSES).filter(([name]) => shown.has(name)).map(([name, text]) => colourKey(`var(--${name})`, text));
-    this.gridCard = card("all warps, each from its own start", this.grid,
-      make("div", {className: "legend"}, ...purposes, make("span", {textContent: "pale: few lanes are active"})));
+    const shown =
+        new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
+    const purposes = Object.entries(PURPOSES)
+                         .filter(([name]) => shown.has(name))
+                         .map(([name, text]) => colourKey(`var(--${name})`, text));
+    this.gridCard = card(
+        "all warps, each from its own start", this.grid,
+        make(
+            "div", {className: "legend"}, ...purposes,
+            make("span", {textContent: "pale: few lanes are active"})));
     this.gridCard.classList.add("whole");
     this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
-    this.cells = COLOURS.map(colour => make("div", {className: "lane", style: `--hue: ${colour}; border-top-color: ${colour}`}));
+    this.cells = COLOURS.map(
+        colour => make(
+            "div", {className: "lane", style: `--hue: ${colour}; border-top-color: ${colour}`}));
     this.lanesCard = card("the warp", make("div", {className: "lanes"}, ...this.cells));
     this.exchange = make("canvas");
     this.exchangeCard = card("lanes exchange values", this.exchange);
     this.arrays = run.arrays.map(array => this.makeArray(array));
     const lanes = COLOURS.filter((_, i) => i % 6 === 0).join(",");
-    const keys = [[`linear-gradient(90deg, ${lanes})`, "used by a lane (colour: which)"],
-      ["repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)", "dragged along in its sector"],
-      ["var(--fetched)", "fetched before"], ["var(--written)", "written"], ...run.parts.length ? [["var(--ghost)", "ghost entry"]] : []];
-    const memory = card("memory, in sectors of 32 bytes and lines of 128", ...this.arrays.map(a => a.box),
-      make("div", {className: "legend"}, ...keys.map(key => colourKey(...key))));
+    const keys = [
+      [`linear-gradient(90deg, ${lanes})`, "used by a lane (colour: which)"],
+      [
+        "repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)",
+        "dragged along in its sector"
+      ],
+      ["var(--fetched)", "fetched before"], ["var(--written)", "written"],
+      ...run.parts.length ? [["var(--ghost)", "ghost entry"]] : []
+    ];
+    const memory = card(
+        "memory, in sectors of 32 bytes and lines of 128", ...this.arrays.map(a => a.box),
+        make("div", {className: "legend"}, ...keys.map(key => colourKey(...key))));
     this.picture = make("canvas");
     this.matrixCard = card("matrix", this.picture);
     this.devices = make("canvas");
@@ -100,12 +135,24 @@ class Pane {
     this.counters = make("canvas");
     this.countersCard = card("rows that the warps took from the counter", this.counters);
     this.countersCard.hidden = !run.arrays.some(isCounter);
-    const left = make("div", {className: "column"}, this.code, this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard);
+    const left = make(
+        "div", {className: "column"}, this.code, this.lanesCard, this.exchangeCard,
+        this.countersCard, this.giversCard);
     const right = make("div", {className: "column"}, this.devicesCard, memory, this.matrixCard);
-    this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, top, this.gridCard, left, right);
-    for (const [panel, cards] of Object.entries({warps: [this.gridCard], source: [this.code], lanes: [this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard],
-      memory: [memory, this.devicesCard], matrix: [this.matrixCard]})) for (const card of cards) card.dataset.panel = panel;
-    this.box.addEventListener("pointerdown", () => { state.focus = number; });
+    this.box = make(
+        "section", {className: "pane", ariaLabel: trace.kernel.name}, top, this.gridCard, left,
+        right);
+    for (const [panel, cards] of Object.entries({
+           warps: [this.gridCard],
+           source: [this.code],
+           lanes: [this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard],
+           memory: [memory, this.devicesCard],
+           matrix: [this.matrixCard]
+         }))
+      for (const card of cards) card.dataset.panel = panel;
+    this.box.addEventListener("pointerdown", () => {
+      state.focus = number;
+    });
     this.makeTotals();
     this.file = -1;
   }
@@ -113,8 +160,11 @@ class Pane {
   complaints() {
     const {trace} = this.run;
     const found = [];
-    if (trace.truncated) found.push("The trace reached its limit: the end of the run is missing, and totals are of a part of it.");
-    if (!trace.verified && trace.failure) found.push(trace.failure.replace(/^.*? at (\S+:\d+, block )/s, "$1"));
+    if (trace.truncated)
+      found.push(
+          "The trace reached its limit: the end of the run is missing, and totals are of a part of it.");
+    if (!trace.verified && trace.failure)
+      found.push(trace.failure.replace(/^.*? at (\S+:\d+, block )/s, "$1"));
     return found;
   }
 
@@ -130,32 +180,53 @@ class Pane {
       this.totals.append(make("tr", {className}, make("td", {textContent: title}), ...cells));
       return cells;
     };
-    this.totals.append(make("tr", {}, make("th"), ...names.map(textContent => make("th", {textContent, title: COLUMNS[textContent] || COLUMNS[textContent.split(" ")[0]]}))));
+    this.totals.append(make(
+        "tr", {}, make("th"),
+        ...names.map(textContent => make("th", {
+                       textContent,
+                       title: COLUMNS[textContent] || COLUMNS[textContent.split(" ")[0]]
+                     }))));
     this.soFar = row("so far", "now");
     const end = row("at the end", "end");
-    names.forEach((name, i) => { end[i].textContent = this.run.totals(this.run.count - 1)[name]; });
+    names.forEach((name, i) => {
+      end[i].textContent = this.run.totals(this.run.count - 1)[name];
+    });
   }
 
   makeArray(array) {
     const canvas = make("canvas"), says = make("span", {className: "says"});
-    const kind = array.space === "shared" ? "shared" : `${array.float ? "f" : "i"}${8 * array.element}`;
+    const kind =
+        array.space === "shared" ? "shared" : `${array.float ? "f" : "i"}${8 * array.element}`;
     const count = Math.floor(array.bytes / array.element);
-    const where = array.space === "global" && this.run.arrays.some(other => other.device !== 0 && other.space === "global") ? `, GPU ${array.device}` : "";
-    const box = make("div", {className: "array"},
-      make("div", {className: "name"}, make("b", {textContent: array.name}), make("span", {textContent: `${count.toLocaleString("en")} × ${kind}${where}`}), says), canvas);
+    const where = array.space === "global" &&
+            this.run.arrays.some(other => other.device !== 0 && other.space === "global") ?
+        `, GPU ${array.device}` :
+        "";
+    const box = make(
+        "div", {className: "array"},
+        make(
+            "div", {className: "name"}, make("b", {textContent: array.name}),
+            make("span", {textContent: `${count.toLocaleString("en")} × ${kind}${where}`}), says),
+        canvas);
     return {array, canvas, says, box, shown: 0};
   }
 
   // The moment m of the run, on all of the pane.
   show(m) {
     const {run} = this, moment = run.moments[m];
-    this.request = ACCESSES.has(moment.kind) || (moment.kind === "warp operation") ? run.request(moment) : null;
+    this.request = ACCESSES.has(moment.kind) || (moment.kind === "warp operation") ?
+        run.request(moment) :
+        null;
     this.moment = moment;
     this.m = m;
     this.asked = quiz.asks(moment);
-    this.sentence.replaceChildren(...this.asked ? quiz.question(this) : [...quiz.verdict(moment), ...describe(run, moment, this.request)]);
+    this.sentence.replaceChildren(
+        ...this.asked ? quiz.question(this) :
+                        [...quiz.verdict(moment), ...describe(run, moment, this.request)]);
     const totals = run.totals(this.asked ? m - 1 : m);
-    Object.values(totals).forEach((text, i) => { this.soFar[i].textContent = text; });
+    Object.values(totals).forEach((text, i) => {
+      this.soFar[i].textContent = text;
+    });
     this.states = run.lanesAt(moment.warp, m);
     this.showBars(this.asked ? m : m + 1);
     this.drawGrid();
@@ -173,51 +244,82 @@ class Pane {
     this.drawMatrix();
   }
 
-  // What was asked of the L1 caches, what these asked of the L2, and what that asked of DRAM, beside what is needed.
+  // What was asked of the L1 caches, what these asked of the L2, and what that asked of DRAM,
+  // beside what is needed.
   showBars(end) {
     const {sums, count, parts, trace: {compulsory_bytes: needed}} = this.run;
     if (parts.length || !needed) return;
     const most = Math.max(needed, sums.sectors[count] * SECTOR);
-    const bar = (name, bytes, all, title) => make("div", {title}, make("span", {textContent: name}),
-      make("i", {style: `width: ${70 * bytes / most}%`}), make("b", {textContent: `${number(bytes / 1e3)} kB`}));
+    const bar = (name, bytes, all, title) => make(
+        "div", {title}, make("span", {textContent: name}),
+        make("i", {style: `width: ${70 * bytes / most}%`}),
+        make("b", {textContent: `${number(bytes / 1e3)} kB`}));
     this.bars.replaceChildren(
-      ...[["asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"], ["from L2", "l2Sectors", "what the L1 of the block's multiprocessor does not have: an H200's, if what was asked for once stays"],
-        ["from DRAM", "dramSectors", "what the L2 does not have, either, at the first product (stored sectors are written, not read)"]]
-        .map(([name, sum, title]) => bar(name, sums[sum][end] * SECTOR, most, title)),
-      bar("needed", needed, most, "the matrix, x and y, each once"));
+        ...[[
+          "asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"
+        ],
+            [
+              "from L2", "l2Sectors",
+              "what the L1 of the block's multiprocessor does not have: an H200's, if what was asked for once stays"
+            ],
+            [
+              "from DRAM", "dramSectors",
+              "what the L2 does not have, either, at the first product (stored sectors are written, not read)"
+            ]]
+            .map(([name, sum, title]) => bar(name, sums[sum][end] * SECTOR, most, title)),
+        bar("needed", needed, most, "the matrix, x and y, each once"));
   }
 
-  // --- All warps ------------------------------------------------------------------------------------
+  // --- All warps
+  // ------------------------------------------------------------------------------------
 
   // A row per warp, its requests from left to right; launches beside each other.
   drawGrid() {
     const {run, m, moment} = this, warps = run.launches.map(() => []);
     for (const warp of run.warps.values()) warps[warp.launch].push(warp);
-    const most = Math.max(1, ...warps.map(list => list.length)), height = Math.min(160, Math.max(24, 9 * most));
+    const most = Math.max(1, ...warps.map(list => list.length)),
+          height = Math.min(160, Math.max(24, 9 * most));
     const {context, width} = prepare(this.grid, height), gap = 8;
-    const columns = run.columns.reduce((sum, n) => sum + n, 0), wide = Math.max(.01, (width - gap * (warps.length - 1)) / columns), tall = Math.min(14, height / most);
+    const columns = run.columns.reduce((sum, n) => sum + n, 0),
+          wide = Math.max(.01, (width - gap * (warps.length - 1)) / columns),
+          tall = Math.min(14, height / most);
     let left = 0;
-    const lefts = run.columns.map((n, launch) => { const at = left; left += n * wide + (n ? gap : 0); return at; });
-    const rows = new Map(warps.flatMap(list => list.sort((a, b) => a.block - b.block || a.warp - b.warp).map((warp, row) => [warp, row])));
+    const lefts = run.columns.map((n, launch) => {
+      const at = left;
+      left += n * wide + (n ? gap : 0);
+      return at;
+    });
+    const rows = new Map(warps.flatMap(
+        list => list.sort((a, b) => a.block - b.block || a.warp - b.warp)
+                    .map((warp, row) => [warp, row])));
     this.layout = {lefts, wide, tall, warps};
-    const place = (moment, column) => [lefts[moment.launch] + column * wide, rows.get(moment.warp) * tall];
+    const place =
+        (moment, column) => [lefts[moment.launch] + column * wide, rows.get(moment.warp) * tall];
     if (!this.still || this.still.width !== this.grid.width || state.redraw) {
-      const colours = Object.fromEntries(Object.keys(PURPOSES).map(name => [name, css(`--${name}`)]));
+      const colours =
+          Object.fromEntries(Object.keys(PURPOSES).map(name => [name, css(`--${name}`)]));
       run.moments.forEach((one, at) => {
         if (run.column[at] < 0) return;
         context.fillStyle = colours[run.purpose(one)];
         context.globalAlpha = .25 + .75 * lanesOf(one.mask).length / LANES;
-        context.fillRect(...place(one, run.column[at]), Math.max(.7, wide - (wide > 3 ? .7 : 0)), Math.max(.7, tall - (tall > 3 ? 1 : 0)));
+        context.fillRect(
+            ...place(one, run.column[at]), Math.max(.7, wide - (wide > 3 ? .7 : 0)),
+            Math.max(.7, tall - (tall > 3 ? 1 : 0)));
       });
-      this.still = Object.assign(document.createElement("canvas"), {width: this.grid.width, height: this.grid.height});
+      this.still = Object.assign(
+          document.createElement("canvas"), {width: this.grid.width, height: this.grid.height});
       this.still.getContext("2d").drawImage(this.grid, 0, 0);
-    } else context.drawImage(this.still, 0, 0, width, height);
+    } else
+      context.drawImage(this.still, 0, 0, width, height);
     if (!moment.warp) return;
     const [x, y] = place(moment, Math.max(0, run.column[m]));
     context.globalAlpha = 1;
-    strokeBox(context, lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall, css("--ink"), 1.5);
+    strokeBox(
+        context, lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall,
+        css("--ink"), 1.5);
     strokeBox(context, x, y, Math.max(2, wide), Math.max(2, tall - 1), css("--ink"), 3);
-    this.gridCard.says.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
+    this.gridCard.says.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${
+        moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
   }
 
   // To what was clicked on.
@@ -227,7 +329,8 @@ class Pane {
     while (launch > 0 && lefts[launch] > offsetX) --launch;
     const warp = warps[launch][Math.min(warps[launch].length - 1, Math.floor(offsetY / tall))];
     if (!warp) return;
-    const column = (offsetX - lefts[launch]) / wide, moments = warp.moments.filter(m => run.column[m] >= 0);
+    const column = (offsetX - lefts[launch]) / wide,
+          moments = warp.moments.filter(m => run.column[m] >= 0);
     goTo(this.number, moments.findLast(m => run.column[m] <= column) ?? moments[0]);
   }
 
@@ -236,14 +339,24 @@ class Pane {
     const launch = run.launches[moment.launch];
     // A name is cut so that what stands behind it is seen.
     const room = Math.floor((this.cells[0].clientWidth - 8) / 6.35);
-    const fit = (name, text) => (name.length + text.length > room ? `${name.slice(0, Math.max(1, room - text.length - 1))}…` : name) + text;
-    this.lanesCard.says.textContent = warp ? `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
+    const fit = (name, text) => (name.length + text.length > room ?
+                                     `${name.slice(0, Math.max(1, room - text.length - 1))}…` :
+                                     name) +
+        text;
+    this.lanesCard.says.textContent = warp ?
+        `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${
+            run.launches.length}, ${launch.kernel}, block ${moment.block} of ${
+            launch.grid[0]}, warp ${warp.warp}` :
+        "";
     this.cells.forEach((cell, id) => {
       const lane = this.states[id];
       let name = "active";
-      if (!warp || warp.last[id] < 0) name = "absent";
-      else if (warp.last[id] < m) name = "returned";
-      else if (!(moment.mask >>> id & 1)) name = "waiting";
+      if (!warp || warp.last[id] < 0)
+        name = "absent";
+      else if (warp.last[id] < m)
+        name = "returned";
+      else if (!(moment.mask >>> id & 1))
+        name = "waiting";
       cell.className = `lane ${name}`;
       cell.classList.toggle("wrong", (moment.wrong || []).some(row => row.lane === id));
       cell.style.borderTopColor = name === "active" ? COLOURS[id] : "";
@@ -254,21 +367,32 @@ class Pane {
         if (array && !lane.last.named) lines.push([array.name, `[${element}]`]);
       }
       const chosen = this.choose(lines);
-      const word = {active: "", waiting: lane.did === "wait" ? "barrier" : "waits", returned: run.failed ? "stopped" : "returned", absent: "none"}[name];
-      cell.replaceChildren(make("span", {className: "state", textContent: word}), make("b", {textContent: id}),
-        ...chosen.map(line => make("span", {textContent: fit(...line)})));
-      cell.title = `lane ${id}: ${name}` + (lines.length ? `; ${lines.map(line => line.join("")).join(", ")}` : "");
+      const word = {
+        active: "",
+        waiting: lane.did === "wait" ? "barrier" : "waits",
+        returned: run.failed ? "stopped" : "returned",
+        absent: "none"
+      }[name];
+      cell.replaceChildren(
+          make("span", {className: "state", textContent: word}), make("b", {textContent: id}),
+          ...chosen.map(line => make("span", {textContent: fit(...line)})));
+      cell.title = `lane ${id}: ${name}` +
+          (lines.length ? `; ${lines.map(line => line.join("")).join(", ")}` : "");
     });
   }
 
   // Three variables fit: row, index and sum before others.
   choose(lines) {
     const rank = ([name]) => /^(row|k|sum)$/.test(name) ? 0 : /^row_/.test(name) ? 2 : 1;
-    return lines.map((line, i) => [rank(line), i, line]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, 3)
-      .sort((a, b) => a[1] - b[1]).map(entry => entry[2]);
+    return lines.map((line, i) => [rank(line), i, line])
+        .sort((a, b) => a[0] - b[0] || a[1] - b[1])
+        .slice(0, 3)
+        .sort((a, b) => a[1] - b[1])
+        .map(entry => entry[2]);
   }
 
-  // --- Source ---------------------------------------------------------------------------------------
+  // --- Source
+  // ---------------------------------------------------------------------------------------
 
   showSource() {
     const {run, moment} = this;
@@ -300,7 +424,9 @@ class Pane {
     if (!row) return;
     row.className = "now";
     row.children[1].textContent = `▸${lanesOf(moment.mask).length}`;
-    if (moment.array) row.children[2].innerHTML = row.dataset.html.replace(new RegExp(`(?<![\\w">])(${moment.array.name}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
+    if (moment.array)
+      row.children[2].innerHTML = row.dataset.html.replace(
+          new RegExp(`(?<![\\w">])(${moment.array.name}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
     const top = row.offsetTop - this.code.offsetTop;
     if (top < this.code.scrollTop + 20 || top > this.code.scrollTop + this.code.clientHeight - 60) {
       this.code.scrollTop = top - this.code.clientHeight / 2 + 20;
@@ -319,11 +445,13 @@ class Pane {
       this.rows.set(i + 1, row);
       pre.append(row);
     });
-    this.code.replaceChildren(make("h3", {textContent: source.file, style: "padding: 0 .6rem"}), pre);
+    this.code.replaceChildren(
+        make("h3", {textContent: source.file, style: "padding: 0 .6rem"}), pre);
     this.marked = [];
   }
 
-  // --- Shuffles and votes ---------------------------------------------------------------------------
+  // --- Shuffles and votes
+  // ---------------------------------------------------------------------------
 
   // The warp operations that follow each other up to this moment, one above the other: a tree.
   showExchange() {
@@ -357,12 +485,16 @@ class Pane {
       });
       context.fillStyle = css("--soft");
       context.font = "10px system-ui, sans-serif";
-      if (!sources) context.fillText(`${round.instruction.operation}${results ? ` → ${show(results[0])}` : ""}`, 4, top + 20);
+      if (!sources)
+        context.fillText(
+            `${round.instruction.operation}${results ? ` → ${show(results[0])}` : ""}`, 4,
+            top + 20);
     });
     context.globalAlpha = 1;
   }
 
-  // --- From warp to warp ----------------------------------------------------------------------------
+  // --- From warp to warp
+  // ----------------------------------------------------------------------------
 
   // Who left the values that this request finds: a carry, a product, a flag, a ticket.
   showGivers() {
@@ -371,23 +503,32 @@ class Pane {
     if (!givers) return;
     const array = this.request.array;
     const name = warp => (run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "") +
-      (warp.launch !== moment.launch && !run.parts.length ? `launch ${warp.launch + 1}, ` : "") +
-      (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") + `warp ${warp.warp}`;
+        (warp.launch !== moment.launch && !run.parts.length ? `launch ${warp.launch + 1}, ` : "") +
+        (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") +
+        `warp ${warp.warp}`;
     const count = [...givers.values()].reduce((sum, elements) => sum + elements.length, 0);
-    this.giversCard.says.textContent = `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
+    this.giversCard.says.textContent =
+        `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
     const value = element => {
       const writes = (array.writes.get(element) || []).filter(write => write[0] < this.m);
       return writes.length ? ` = ${show(writes[writes.length - 1][1], array)}` : "";
     };
-    this.giversText.textContent = [...givers.keys()].slice(0, 4).map(warp => {
-      const [first] = givers.get(warp), more = givers.get(warp).length - 1;
-      return `${array.name}[${first}]${value(first)}${more ? ` and ${more} more` : ""} from ${name(warp)}`;
-    }).join("; ") + (givers.size > 4 ? "; ..." : ".");
+    this.giversText.textContent = [...givers.keys()]
+                                      .slice(0, 4)
+                                      .map(warp => {
+                                        const [first] = givers.get(warp),
+                                              more = givers.get(warp).length - 1;
+                                        return `${array.name}[${first}]${value(first)}${
+                                            more ? ` and ${more} more` : ""} from ${name(warp)}`;
+                                      })
+                                      .join("; ") +
+        (givers.size > 4 ? "; ..." : ".");
   }
 
   drawCounters() {
     const {run, m} = this;
-    const fetches = run.arrays.filter(isCounter).flatMap(array => array.fetches.map(fetch => ({...fetch, key: `${array.name}[${fetch.element}]`})));
+    const fetches = run.arrays.filter(isCounter).flatMap(
+        array => array.fetches.map(fetch => ({...fetch, key: `${array.name}[${fetch.element}]`})));
     const keys = [...new Set(fetches.map(fetch => fetch.key))].slice(0, 6), step = 30;
     const {context, width} = prepare(this.counters, keys.length * step + 2);
     const last = run.matrix.rows;
@@ -397,7 +538,10 @@ class Pane {
       for (const {before, after, warp, m: at} of done) {
         if (before >= last) continue;
         context.globalAlpha = at === m ? 1 : .6;
-        fillBox(context, before / last * width, y, Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12, COLOURS[warp.warp % LANES]);
+        fillBox(
+            context, before / last * width, y,
+            Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12,
+            COLOURS[warp.warp % LANES]);
       }
       context.globalAlpha = 1;
       strokeBox(context, .5, y + .5, width - 1, 12, css("--edge"));
@@ -406,12 +550,18 @@ class Pane {
       context.fillText(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3);
     });
     const now = fetches.filter(fetch => fetch.m <= m).pop();
-    this.countersCard.says.textContent = !now ? `${run.matrix.rows} rows` :
-      now.before >= run.matrix.rows ? `warp ${now.warp.warp} of block ${now.warp.block} found none left` :
-      `warp ${now.warp.warp} of block ${now.warp.block} took row${now.after - now.before === 1 ? ` ${now.before}` : `s ${now.before} to ${Math.min(now.after, run.matrix.rows) - 1}`}`;
+    this.countersCard.says.textContent = !now ?
+        `${run.matrix.rows} rows` :
+        now.before >= run.matrix.rows ?
+        `warp ${now.warp.warp} of block ${now.warp.block} found none left` :
+        `warp ${now.warp.warp} of block ${now.warp.block} took row${
+            now.after - now.before === 1 ?
+                ` ${now.before}` :
+                `s ${now.before} to ${Math.min(now.after, run.matrix.rows) - 1}`}`;
   }
 
-  // --- Several GPUs -----------------------------------------------------------------------------------
+  // --- Several GPUs
+  // -----------------------------------------------------------------------------------
 
   // Where there are several GPUs, only the arrays that this launch touches, or that are copied.
   isShown(array) {
@@ -424,28 +574,42 @@ class Pane {
   // The buffers of x of all GPUs, and what travels between them at this moment.
   drawDevices() {
     const {run, moment, m, request} = this;
-    const rows = run.parts.flatMap((part, device) => run.arrays.filter(array => array.part === part).map(array => ({device, array})));
+    const rows = run.parts.flatMap(
+        (part, device) =>
+            run.arrays.filter(array => array.part === part).map(array => ({device, array})));
     const step = 40, {context, width} = prepare(this.devices, rows.length * step + 4);
-    const left = 52, count = Math.max(...run.parts.map(part => part.columns.length)), w = (width - left) / count;
+    const left = 52, count = Math.max(...run.parts.map(part => part.columns.length)),
+          w = (width - left) / count;
     const middle = element => left + (element + .5) * w;
     const rowOf = array => rows.findIndex(row => row.array === array);
-    const running = moment.launch >= 0 && moment.kind !== "copy" ? run.launches[moment.launch].device : -1;
+    const running =
+        moment.launch >= 0 && moment.kind !== "copy" ? run.launches[moment.launch].device : -1;
     this.devicesCard.says.textContent = running >= 0 ? `GPU ${running} executes` : "";
     context.font = "11px system-ui, sans-serif";
     rows.forEach(({device, array}, r) => {
       const y = 6 + r * step, tall = 15, own = array.part.rows.length;
       context.fillStyle = css(device === running ? "--ink" : "--soft");
       context.fillText(`GPU ${device}`, 0, y + 8);
-      context.fillText(`x, ${rows.slice(0, r).filter(row => row.device === device).length ? "odd" : "even"}`, 0, y + 20);
+      context.fillText(
+          `x, ${rows.slice(0, r).filter(row => row.device === device).length ? "odd" : "even"}`, 0,
+          y + 20);
       array.part.columns.forEach((column, element) => {
         if (column < 0) return;
         const writes = array.writes.get(element), x = left + element * w;
-        fillBox(context, x, y, w, tall, css(writes && writes[0][0] <= m ? "--written" : element >= own ? "--ghost" : "--never"));
+        fillBox(
+            context, x, y, w, tall,
+            css(writes && writes[0][0] <= m ? "--written" :
+                    element >= own          ? "--ghost" :
+                                              "--never"));
       });
       strokeBox(context, left + .5, y + .5, own * w, tall, css("--edge"));
-      const ghosts = array.part.columns.map((column, element) => column >= 0 && element >= own ? element : -1).filter(element => element >= 0);
+      const ghosts =
+          array.part.columns.map((column, element) => column >= 0 && element >= own ? element : -1)
+              .filter(element => element >= 0);
       if (ghosts.length) {
-        strokeBox(context, left + ghosts[0] * w + .5, y + .5, (ghosts[ghosts.length - 1] - ghosts[0] + 1) * w, tall, css("--soft"));
+        strokeBox(
+            context, left + ghosts[0] * w + .5, y + .5,
+            (ghosts[ghosts.length - 1] - ghosts[0] + 1) * w, tall, css("--soft"));
       }
     });
     const arrow = (fromArray, fromElement, toArray, toElement, colour) => {
@@ -459,7 +623,9 @@ class Pane {
     };
     if (moment.kind === "copy" && moment.to) {
       for (let at = 0; at < moment.bytes; at += moment.to.element) {
-        arrow(moment.from, (moment.fromOffset + at) / moment.to.element, moment.to, (moment.toOffset + at) / moment.to.element, css("--accent"));
+        arrow(
+            moment.from, (moment.fromOffset + at) / moment.to.element, moment.to,
+            (moment.toOffset + at) / moment.to.element, css("--accent"));
       }
     }
     // What a lane stores into another GPU's x is the entry of the same column, on its own.
@@ -467,7 +633,8 @@ class Pane {
       request.lanes.forEach((lane, i) => {
         const element = Math.floor(request.addresses[i] / request.array.element);
         const column = request.array.part.columns[element];
-        const parity = rows.filter(row => row.device === request.array.device).findIndex(row => row.array === request.array);
+        const parity = rows.filter(row => row.device === request.array.device)
+                           .findIndex(row => row.array === request.array);
         const own = rows.filter(row => row.device === running)[parity];
         const place = own ? own.array.part.columns.indexOf(column) : -1;
         arrow(place >= 0 ? own.array : null, place, request.array, element, COLOURS[lane]);
@@ -475,15 +642,19 @@ class Pane {
     } else if (request && request.array && rowOf(request.array) >= 0) {
       request.lanes.forEach((lane, i) => {
         const element = Math.floor(request.addresses[i] / request.array.element);
-        fillBox(context, left + element * w, 6 + rowOf(request.array) * step, Math.max(1.5, w), 15, COLOURS[lane]);
+        fillBox(
+            context, left + element * w, 6 + rowOf(request.array) * step, Math.max(1.5, w), 15,
+            COLOURS[lane]);
       });
     }
   }
 
-  // --- Arrays ---------------------------------------------------------------------------------------
+  // --- Arrays
+  // ---------------------------------------------------------------------------------------
 
   // Which rows of a strip are shown: those that are touched, then their neighbours.
-  // (As many rows as were needed once, up to `limit`: a page that grows and shrinks cannot be read.)
+  // (As many rows as were needed once, up to `limit`: a page that grows and shrinks cannot be
+  // read.)
   window(made, rows, touched, limit) {
     const touchedRows = [...new Set(touched)].sort((a, b) => a - b);
     const most = made.most = Math.max(made.most || 3, Math.min(limit, touchedRows.length));
@@ -505,9 +676,12 @@ class Pane {
     const used = new Map();  // element -> lanes
     const {request, moment} = this;
     if (moment.kind === "copy") {
-      const begin = made.array === moment.to ? moment.toOffset : made.array === moment.from ? moment.fromOffset : 0;
+      const begin = made.array === moment.to ? moment.toOffset :
+          made.array === moment.from         ? moment.fromOffset :
+                                               0;
       const bytes = made.array === moment.to || made.array === moment.from ? moment.bytes : 0;
-      for (let at = 0; at < bytes; at += made.array.element) used.set((begin + at) / made.array.element, [0]);
+      for (let at = 0; at < bytes; at += made.array.element)
+        used.set((begin + at) / made.array.element, [0]);
       return used;
     }
     if (!request || request.array !== made.array || this.asked) return used;
@@ -523,12 +697,18 @@ class Pane {
     const {array, canvas, says, box} = made;
     const used = this.usedBy(made), m = this.m, counts = used.size ? this.moment.counts : null;
     box.className = used.size ? "array" : "array idle";
-    const own = array.part ? array.part.rows.length : Infinity;  // elements from here on are ghost entries
-    says.textContent = counts ? `${plural(counts.sectors, "sector")} touched, ${counts.ideal} needed; ${Math.round(100 * counts.used / counts.sectors / SECTOR)}% used` : "";
-    const perSector = Math.max(1, SECTOR / array.element), sectors = Math.ceil(array.bytes / SECTOR);
+    const own =
+        array.part ? array.part.rows.length : Infinity;  // elements from here on are ghost entries
+    says.textContent = counts ?
+        `${plural(counts.sectors, "sector")} touched, ${counts.ideal} needed; ${
+            Math.round(100 * counts.used / counts.sectors / SECTOR)}% used` :
+        "";
+    const perSector = Math.max(1, SECTOR / array.element),
+          sectors = Math.ceil(array.bytes / SECTOR);
     const available = canvas.parentNode.clientWidth || 600, gap = 6;
     const perRow = Math.max(1, Math.floor((available + gap) / (128 + gap)));
-    const wide = ((available + gap) / perRow - gap) / 4, line = 4 * wide + gap, rows = Math.ceil(sectors / 4 / perRow);
+    const wide = ((available + gap) / perRow - gap) / 4, line = 4 * wide + gap,
+          rows = Math.ceil(sectors / 4 / perRow);
     const rowOf = sector => Math.floor(Math.floor(sector / 4) / perRow);
     const touched = new Set([...used.keys()].map(element => Math.floor(element / perSector)));
     const shownRows = this.window(made, rows, [...touched].map(rowOf), 7);
@@ -540,17 +720,29 @@ class Pane {
     context.fillStyle = css("--accent");
     for (const sector of touched) context.fillRect(sector * scale, 0, Math.max(1.5, scale), 3);
     context.globalAlpha = .35;
-    for (let s = 0; s < sectors; ++s) if (array.fetched[s] < m) context.fillRect(s * scale, 0, Math.max(.6, scale), 3);
+    for (let s = 0; s < sectors; ++s)
+      if (array.fetched[s] < m) context.fillRect(s * scale, 0, Math.max(.6, scale), 3);
     context.globalAlpha = 1;
-    const colours = {never: css("--never"), fetched: css("--fetched"), written: css("--written"), ghost: css("--ghost"), edge: css("--edge"), dragged: css("--dragged")};
+    const colours = {
+      never: css("--never"),
+      fetched: css("--fetched"),
+      written: css("--written"),
+      ghost: css("--ghost"),
+      edge: css("--edge"),
+      dragged: css("--dragged")
+    };
     shownRows.forEach((row, r) => {
       const y = 6 + r * step;
-      for (let sector = row * perRow * 4; sector < Math.min(sectors, (row + 1) * perRow * 4); ++sector) {
+      for (let sector = row * perRow * 4; sector < Math.min(sectors, (row + 1) * perRow * 4);
+           ++sector) {
         const inRow = sector - row * perRow * 4;
         const x = Math.floor(inRow / 4) * line + inRow % 4 * wide;
-        const elements = Math.min(perSector, Math.ceil((array.bytes - sector * SECTOR) / array.element));
+        const elements =
+            Math.min(perSector, Math.ceil((array.bytes - sector * SECTOR) / array.element));
         const w = wide / perSector;
-        fillBox(context, x, y, elements * w, tall, array.fetched[sector] < m ? colours.fetched : colours.never);
+        fillBox(
+            context, x, y, elements * w, tall,
+            array.fetched[sector] < m ? colours.fetched : colours.never);
         for (let e = 0; e < elements; ++e) {
           const element = sector * perSector + e, writes = array.writes.get(element);
           if (element >= own && array.part.columns[element] >= 0) {
@@ -564,9 +756,12 @@ class Pane {
             hatch(context, x + e * w, y, w, tall, colours.dragged);
           }
         }
-        strokeBox(context, x + .5, y + .5, elements * w - 1, tall - 1, touched.has(sector) ? css("--ink") : colours.edge);
+        strokeBox(
+            context, x + .5, y + .5, elements * w - 1, tall - 1,
+            touched.has(sector) ? css("--ink") : colours.edge);
       }
-      if (r > 0 && shownRows[r - 1] !== row - 1) fillBox(context, 0, y - 3, width, .8, css("--soft"));
+      if (r > 0 && shownRows[r - 1] !== row - 1)
+        fillBox(context, 0, y - 3, width, .8, css("--soft"));
     });
   }
 
@@ -575,14 +770,19 @@ class Pane {
     const {array, canvas, says, box} = made;
     const used = this.usedBy(made), counts = used.size ? this.moment.counts : null;
     box.className = used.size ? "array" : "array idle";
-    says.textContent = counts ? `${plural(counts.passes, "pass")} over the banks, ${counts.idealPasses} without conflicts` : "";
+    says.textContent = counts ?
+        `${plural(counts.passes, "pass")} over the banks, ${counts.idealPasses} without conflicts` :
+        "";
     const words = new Map();
     for (const [element, lanes] of used) {
-      for (let part = 0; part < Math.max(1, array.element / BANK_BYTES); ++part) words.set((element * array.element + array.offset) / BANK_BYTES + part | 0, lanes);
+      for (let part = 0; part < Math.max(1, array.element / BANK_BYTES); ++part)
+        words.set((element * array.element + array.offset) / BANK_BYTES + part | 0, lanes);
     }
-    const first = Math.floor(array.offset / BANK_BYTES / BANKS), last = Math.floor((array.offset + array.bytes - 1) / BANK_BYTES / BANKS);
+    const first = Math.floor(array.offset / BANK_BYTES / BANKS),
+          last = Math.floor((array.offset + array.bytes - 1) / BANK_BYTES / BANKS);
     const rows = last - first + 1;
-    const shownRows = this.window(made, rows, [...words.keys()].map(word => Math.floor(word / BANKS) - first), 8);
+    const shownRows =
+        this.window(made, rows, [...words.keys()].map(word => Math.floor(word / BANKS) - first), 8);
     const step = 12, {context, width} = prepare(canvas, shownRows.length * step + 12);
     const w = width / BANKS;
     const load = new Array(BANKS).fill(0);
@@ -591,8 +791,14 @@ class Pane {
     context.textAlign = "center";
     const most = Math.max(1, (array.element / BANK_BYTES));
     for (let bank = 0; bank < BANKS; ++bank) {
-      context.fillStyle = load[bank] > 1 && counts && counts.passes > counts.idealPasses ? css("--bad") : css("--soft");
-      context.fillText(load[bank] > most ? `${load[bank]}×` : bank % 4 === 0 ? String(bank) : "", (bank + .5) * w, 8);
+      context.fillStyle = load[bank] > 1 && counts && counts.passes > counts.idealPasses ?
+          css("--bad") :
+          css("--soft");
+      context.fillText(
+          load[bank] > most ? `${load[bank]}×` :
+              bank % 4 === 0 ? String(bank) :
+                               "",
+          (bank + .5) * w, 8);
     }
     context.textAlign = "left";
     shownRows.forEach((row, r) => {
@@ -600,13 +806,20 @@ class Pane {
         const word = (first + row) * BANKS + bank, byte = word * BANK_BYTES - array.offset;
         if (byte < 0 || byte >= array.bytes) continue;
         const writes = array.writes.get(Math.floor(byte / array.element)), lanes = words.get(word);
-        fillBox(context, bank * w + .5, 11 + r * step, w - 1, step - 2, lanes ? COLOURS[lanes[0]] : writes && writes[0][0] <= this.m ? css("--written") : css("--never"));
-        strokeBox(context, bank * w + 1, 11.5 + r * step, w - 2, step - 3, lanes ? css("--ink") : css("--edge"));
+        fillBox(
+            context, bank * w + .5, 11 + r * step, w - 1, step - 2,
+            lanes                                ? COLOURS[lanes[0]] :
+                writes && writes[0][0] <= this.m ? css("--written") :
+                                                   css("--never"));
+        strokeBox(
+            context, bank * w + 1, 11.5 + r * step, w - 2, step - 3,
+            lanes ? css("--ink") : css("--edge"));
       }
     });
   }
 
-  // --- Matrix ---------------------------------------------------------------------------------------
+  // --- Matrix
+  // ---------------------------------------------------------------------------------------
 
   drawMatrix() {
     const {run, m} = this, {rows, columns, nonzeros, row_offsets: offsets} = run.matrix;
@@ -615,18 +828,25 @@ class Pane {
     const available = this.picture.parentNode.clientWidth - 20, now = this.nonzerosNow();
     let done = 0;
     for (let k = 0; k < nonzeros; ++k) done += run.doneAt[k] <= m;
-    this.matrixCard.says.textContent = `${rows} × ${columns}; ${done.toLocaleString("en")} of ${plural(nonzeros, "nonzero")} begun` + (now.length ? `, ${now.length} now` : "");
+    this.matrixCard.says.textContent = `${rows} × ${columns}; ${done.toLocaleString("en")} of ${
+                                           plural(nonzeros, "nonzero")} begun` +
+        (now.length ? `, ${now.length} now` : "");
     const small = Math.max(rows, columns) <= 48;
-    const whole = small ? Math.min(available, 330) : 150, height = small ? whole * Math.min(1, rows / columns) + 2 : 232;
+    const whole = small ? Math.min(available, 330) : 150,
+          height = small ? whole * Math.min(1, rows / columns) + 2 : 232;
     const {context} = prepare(this.picture, Math.max(24, height));
     const cell = Math.min(14, (whole - 2) / Math.max(rows, columns));
-    this.drawPart(context, now, small ? (available - cell * columns) / 2 : 0, 0, cell, [0, rows, 0, columns]);
+    this.drawPart(
+        context, now, small ? (available - cell * columns) / 2 : 0, 0, cell, [0, rows, 0, columns]);
     if (small) return;
     // What is being multiplied, enlarged, and where that is.
     const part = this.partOf(now), [top, bottom, left, right] = part;
-    const room = available - whole - 24, each = Math.min(14, room / (right - left), 230 / (bottom - top));
+    const room = available - whole - 24,
+          each = Math.min(14, room / (right - left), 230 / (bottom - top));
     this.drawPart(context, now, whole + 24, 0, each, part);
-    strokeBox(context, left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell, css("--ink"));
+    strokeBox(
+        context, left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell,
+        css("--ink"));
   }
 
   // The rows and columns to enlarge: around the nonzeros of now, else where it was.
@@ -641,13 +861,19 @@ class Pane {
       if (high > count) [low, high] = [Math.max(0, low - (high - count)), count];
       return [low, high];
     };
-    if (now.length) this.part = [...fit(now.map(([, k]) => this.run.rowOf[k]), rows, 16, 64), ...fit(now.map(([, k]) => indices[k]), columns, 32, 128)];
+    if (now.length)
+      this.part = [
+        ...fit(now.map(([, k]) => this.run.rowOf[k]), rows, 16, 64),
+        ...fit(now.map(([, k]) => indices[k]), columns, 32, 128)
+      ];
     return this.part || [0, Math.min(rows, 24), 0, Math.min(columns, 48)];
   }
 
   drawPart(context, now, x, y, cell, [top, bottom, left, right]) {
     const {run, m} = this, {row_offsets: offsets, column_indices: indices} = run.matrix;
-    strokeBox(context, x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1, css("--edge"));
+    strokeBox(
+        context, x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1,
+        css("--edge"));
     const size = Math.max(1, cell - (cell > 4 ? 1 : 0));
     const colours = [css("--dragged"), css("--accent")];
     for (const pass of [0, 1]) {
@@ -666,7 +892,9 @@ class Pane {
     for (const [lane, k] of now) {
       const row = run.rowOf[k], column = indices[k];
       if (row < top || row >= bottom || column < left || column >= right) continue;
-      fillBox(context, x + 1 + (column - left + .5) * cell - big / 2, y + 1 + (row - top + .5) * cell - big / 2, big, big, COLOURS[lane]);
+      fillBox(
+          context, x + 1 + (column - left + .5) * cell - big / 2,
+          y + 1 + (row - top + .5) * cell - big / 2, big, big, COLOURS[lane]);
     }
   }
 
@@ -678,22 +906,31 @@ class Pane {
     for (let i = moments.indexOf(m); i >= 0; --i) {
       const other = run.moments[moments[i]];
       if (other.instruction && other.instruction.line !== moment.instruction.line) return [];
-      if (run.nonzerosOf.has(moments[i])) return run.nonzerosOf.get(moments[i]).filter(([lane]) => moment.mask >>> lane & 1);
+      if (run.nonzerosOf.has(moments[i]))
+        return run.nonzerosOf.get(moments[i]).filter(([lane]) => moment.mask >>> lane & 1);
       if (!other.instruction) return [];
     }
     return [];
   }
 }
 
-// --- Words ------------------------------------------------------------------------------------------
+// --- Words
+// ------------------------------------------------------------------------------------------
 
 function ranges(lanes) {
   const found = [];
   for (const lane of lanes) {
     const last = found[found.length - 1];
-    if (last && last[1] === lane - 1) last[1] = lane; else found.push([lane, lane]);
+    if (last && last[1] === lane - 1)
+      last[1] = lane;
+    else
+      found.push([lane, lane]);
   }
-  return found.map(([a, b]) => a === b ? `${a}` : b === a + 1 ? `${a}, ${b}` : `${a} to ${b}`).join(", ");
+  return found.map(
+                  ([a, b]) => a === b ? `${a}` :
+                      b === a + 1 ? `${a}, ${b}` :
+                                    `${a} to ${b}`)
+      .join(", ");
 }
 
 // A moment as a sentence, which is also what a screen reader says.
@@ -701,77 +938,159 @@ function describe(run, moment, request) {
   const bold = text => make("b", {textContent: text});
   const lanes = lanesOf(moment.mask);
   const waiting = moment.live === undefined ? 0 : lanesOf(moment.live).length - lanes.length;
-  const who = lanes.length === LANES ? "all 32 lanes" : lanes.length > 6 && ranges(lanes).length > 24 ? plural(lanes.length, "lane")
-    : `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
+  const who = lanes.length === LANES ? "all 32 lanes" :
+      lanes.length > 6 && ranges(lanes).length > 24 ?
+                                       plural(lanes.length, "lane") :
+                                       `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
   const one = lanes.length === 1;
-  const rest = waiting ? ` ${plural(waiting, "lane")} of the warp ${waiting === 1 ? "waits" : "wait"}.` : "";
+  const rest =
+      waiting ? ` ${plural(waiting, "lane")} of the warp ${waiting === 1 ? "waits" : "wait"}.` : "";
   const where = moment.place >= 0 ? `Line ${run.source(moment.place).line}: ` : "";
   const {instruction, counts, kind} = moment;
   if (ACCESSES.has(kind)) {
     const {array} = request, size = instruction.size;
-    const givers = moment.givers ? [` What it finds there ${moment.givers.size > 3 ? `${moment.givers.size} other warps have` :
-      [...moment.givers.keys()].map(giver => `${giver.block === moment.block ? "" : `block ${giver.block}, `}warp ${giver.warp}`).join(" and ") + (moment.givers.size > 1 ? " have" : " has")} left.`] : [];
-    const verb = {load: one ? "loads" : "load", store: one ? "stores" : "store", atomic: one ? "updates" : "update"}[kind];
+    const givers = moment.givers ?
+        [` What it finds there ${
+            moment.givers.size > 3 ? `${moment.givers.size} other warps have` :
+                                     [...moment.givers.keys()]
+                                         .map(
+                                             giver => `${
+                                                 giver.block === moment.block ?
+                                                     "" :
+                                                     `block ${giver.block}, `}warp ${giver.warp}`)
+                                         .join(" and ") +
+                    (moment.givers.size > 1 ? " have" : " has")} left.`] :
+                                                     [];
+    const verb = {
+      load: one ? "loads" : "load",
+      store: one ? "stores" : "store",
+      atomic: one ? "updates" : "update"
+    }[kind];
     const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
-    const first = [bold(`${who} ${verb} ${array.name}${link}`), `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `];
+    const first = [
+      bold(`${who} ${verb} ${array.name}${link}`),
+      `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `
+    ];
     if (array.space === "shared") {
-      const extra = counts.passes > counts.idealPasses ? [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] : [`The banks serve it in ${plural(counts.passes, "pass")}.`];
+      const extra = counts.passes > counts.idealPasses ?
+          [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] :
+          [`The banks serve it in ${plural(counts.passes, "pass")}.`];
       return [where, ...first, ...extra, ...givers, rest];
     }
     const share = Math.round(100 * counts.used / counts.sectors / SECTOR);
     const distinct = new Set(request.addresses).size;
-    const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address")}: lanes on the same one take turns.` : "";
-    const fewer = counts.sectors > counts.ideal ? `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` : "That is the fewest.";
+    const same = kind === "atomic" && distinct < lanes.length ?
+        ` ${plural(distinct, "address")}: lanes on the same one take turns.` :
+        "";
+    const fewer = counts.sectors > counts.ideal ?
+        `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` :
+        "That is the fewest.";
     const [l1, l2] = [counts.sectors - counts.l2, counts.l2 - counts.dram];
-    const cached = run.parts.length || kind !== "load" ? "" : ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${counts.dram === 1 ? "s" : ""} from DRAM.`;
+    const cached = run.parts.length || kind !== "load" ?
+        "" :
+        ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${
+            counts.dram === 1 ? "s" : ""} from DRAM.`;
     const [wrong, ...others] = moment.wrong || [];
-    const left = wrong ? [make("b", {className: "wrong", textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
-      `which should be ${show(wrong.expected)}${others.length ? `; ${others.length} more are wrong` : ""}.`})] : [];
-    return [where, ...first, "The request touches ", bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
-      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${cached}${same}`, ...givers, ...left, rest];
+    const left = wrong ? [make("b", {
+      className: "wrong",
+      textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
+          `which should be ${show(wrong.expected)}${
+                       others.length ? `; ${others.length} more are wrong` : ""}.`
+    })] :
+                         [];
+    return [
+      where, ...first, "The request touches ",
+      bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
+      ` and uses ${counts.used.toLocaleString("en")} of ${
+          (counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${cached}${
+          same}`,
+      ...givers, ...left, rest
+    ];
   }
   if (kind === "at") return [where, bold(`${who} ${one ? "goes" : "go"} on here`), ".", rest];
-  if (kind === "wait") return [where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block.", rest];
-  if (kind === "barrier") return [bold("All threads of the block have reached the barrier"), " and go on."];
+  if (kind === "wait")
+    return [
+      where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`),
+      " for the other warps of the block.", rest
+    ];
+  if (kind === "barrier")
+    return [bold("All threads of the block have reached the barrier"), " and go on."];
   if (kind === "launch") {
     const launch = run.launches[moment.launch];
-    const blocks = launch.grid.reduce((a, b) => a * b), threads = launch.block.reduce((a, b) => a * b);
-    return [bold(`Launch ${moment.launch + 1}: ${launch.kernel}`), `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${run.launches.some(l => l.device) ? `, on GPU ${launch.device}, stream ${launch.stream}` : ""}.`];
+    const blocks = launch.grid.reduce((a, b) => a * b),
+          threads = launch.block.reduce((a, b) => a * b);
+    return [
+      bold(`Launch ${moment.launch + 1}: ${launch.kernel}`),
+      `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${
+          run.launches.some(l => l.device) ? `, on GPU ${launch.device}, stream ${launch.stream}` :
+                                             ""}.`
+    ];
   }
   if (kind === "warp operation") {
     const name = instruction.operation;
     if (request.sources) {
-      const distances = new Set(request.sources.map((source, i) => source - lanes[i]).filter(d => d));
+      const distances =
+          new Set(request.sources.map((source, i) => source - lanes[i]).filter(d => d));
       const [distance] = distances;
-      const how = distances.size === 1 ? `each from the lane ${Math.abs(distance)} ${distance > 0 ? "above" : "below"}` : distances.size ? "each from the lane it names" : "each its own";
-      return [where, bold(`${name}: ${who} ${one ? "takes" : "take"} a value`), `, ${how}. No memory is involved.`, rest];
+      const how = distances.size === 1 ?
+          `each from the lane ${Math.abs(distance)} ${distance > 0 ? "above" : "below"}` :
+          distances.size ? "each from the lane it names" :
+                           "each its own";
+      return [
+        where, bold(`${name}: ${who} ${one ? "takes" : "take"} a value`),
+        `, ${how}. No memory is involved.`, rest
+      ];
     }
-    return [where, bold(`${name}: ${who} ${one ? "meets" : "meet"}`), request.results ? `; the result is ${show(request.results[0])}.` : " and see what the others wrote.", rest];
+    return [
+      where, bold(`${name}: ${who} ${one ? "meets" : "meet"}`),
+      request.results ? `; the result is ${show(request.results[0])}.` :
+                        " and see what the others wrote.",
+      rest
+    ];
   }
   if (kind === "copy") {
     const [, to, , from, , bytes] = run.trace.events[moment.event];
-    const name = array => array === null ? "the host" : `${run.arrays[array].name} on GPU ${run.arrays[array].device}`;
-    const ghosts = to !== null && run.arrays[to].part && moment.toOffset >= run.arrays[to].part.rows.length * run.arrays[to].element;
-    return [bold(`A copy of ${plural(bytes, "byte")}`), ` goes from ${name(from)} to ${ghosts ? "the ghost entries of " : ""}${name(to)}.`];
+    const name = array => array === null ?
+        "the host" :
+        `${run.arrays[array].name} on GPU ${run.arrays[array].device}`;
+    const ghosts = to !== null && run.arrays[to].part &&
+        moment.toOffset >= run.arrays[to].part.rows.length * run.arrays[to].element;
+    return [
+      bold(`A copy of ${plural(bytes, "byte")}`),
+      ` goes from ${name(from)} to ${ghosts ? "the ghost entries of " : ""}${name(to)}.`
+    ];
   }
   const stream = number => `stream ${number} of GPU ${run.trace.streams[number]}`;
-  if (kind === "record") return [bold(`An event is recorded on ${stream(moment.stream)}`), ": it happens when all work on that stream so far is done."];
-  if (kind === "stream wait") return [bold(`What follows on ${stream(moment.stream)} waits for an event`), ` of ${stream(moment.on)}.`];
+  if (kind === "record")
+    return [
+      bold(`An event is recorded on ${stream(moment.stream)}`),
+      ": it happens when all work on that stream so far is done."
+    ];
+  if (kind === "stream wait")
+    return [
+      bold(`What follows on ${stream(moment.stream)} waits for an event`),
+      ` of ${stream(moment.on)}.`
+    ];
   return [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""];
 }
 
-const WORDS = /\b(template|typename|__global__|__device__|__forceinline__|__shared__|__restrict__|const|constexpr|int|unsigned|float|double|bool|void|if|else|for|while|return|break|continue|static|inline|struct|namespace|using|auto|true|false|extern|sizeof)\b/g;
+const WORDS =
+    /\b(template|typename|__global__|__device__|__forceinline__|__shared__|__restrict__|const|constexpr|int|unsigned|float|double|bool|void|if|else|for|while|return|break|continue|static|inline|struct|namespace|using|auto|true|false|extern|sizeof)\b/g;
 function highlight(line) {
   const escape = text => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const at = line.indexOf("//");
   const code = at < 0 ? line : line.slice(0, at), comment = at < 0 ? "" : line.slice(at);
-  return escape(code).replace(WORDS, '<span class="word">$1</span>') + (comment ? `<span class="comment">${escape(comment)}</span>` : "");
+  return escape(code).replace(WORDS, '<span class="word">$1</span>') +
+      (comment ? `<span class="comment">${escape(comment)}</span>` : "");
 }
 
-// --- Canvases ---------------------------------------------------------------------------------------
+// --- Canvases
+// ---------------------------------------------------------------------------------------
 
 function prepare(canvas, height) {
-  const width = canvas.parentNode.clientWidth - (canvas.parentNode.classList.contains("card") ? 20 : 0) || 600;
+  const width =
+      canvas.parentNode.clientWidth - (canvas.parentNode.classList.contains("card") ? 20 : 0) ||
+      600;
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
@@ -822,16 +1141,20 @@ function hatch(context, x, y, w, h, colour) {
   context.restore();
 }
 
-// --- Moving -----------------------------------------------------------------------------------------
+// --- Moving
+// -----------------------------------------------------------------------------------------
 
 function go(tick) {
   state.tick = Math.max(0, Math.min(state.axis.length - 1, tick));
-  panes.forEach((pane, r) => { if (pane.m !== momentOf(r) || state.redraw) pane.show(momentOf(r)); });
+  panes.forEach((pane, r) => {
+    if (pane.m !== momentOf(r) || state.redraw) pane.show(momentOf(r));
+  });
   state.redraw = false;
   $("position").max = state.axis.length - 1;
   $("position").value = state.tick;
   $("position").setAttribute("aria-valuetext", panes[state.focus].sentence.textContent);
-  $("where").textContent = `step ${(state.tick + 1).toLocaleString("en")} of ${state.axis.length.toLocaleString("en")}`;
+  $("where").textContent =
+      `step ${(state.tick + 1).toLocaleString("en")} of ${state.axis.length.toLocaleString("en")}`;
   const {warp} = runs[state.focus].moments[momentOf(state.focus)];
   if (warp) $("warp").value = `${state.focus}:${warp.key}`;
   clearTimeout(state.writing);
@@ -853,7 +1176,8 @@ function writeUrl() {
 
 function readUrl() {
   const words = new URLSearchParams(location.hash.slice(1));
-  if (words.has("tour") && data.tour[words.get("tour") - 1]) return showStop(words.get("tour") - 1, !words.has("event"));
+  if (words.has("tour") && data.tour[words.get("tour") - 1])
+    return showStop(words.get("tour") - 1, !words.has("event"));
   if (words.has("find")) {
     const r = Math.max(0, runs.findIndex(run => run.name === words.get("kernel")));
     const [m] = runs[r].kinds[words.get("find")] || [];
@@ -874,8 +1198,11 @@ function goToEvent(kernel, event) {
 
 // What a step goes to.
 const GRAINS = {
-  request: moment => moment.kind !== "at", line: () => true, news: moment => moment.isNew,
-  phase: moment => moment.kind === "launch" || moment.kind === "barrier", warp: (moment, before) => moment.warp !== before.warp,
+  request: moment => moment.kind !== "at",
+  line: () => true,
+  news: moment => moment.isNew,
+  phase: moment => moment.kind === "launch" || moment.kind === "barrier",
+  warp: (moment, before) => moment.warp !== before.warp,
 };
 
 // A step forward or back: to the next moment at which something of the chosen grain is new.
@@ -896,9 +1223,12 @@ function step(direction) {
 
 function jump(direction) {
   const r = state.focus, m = momentOf(r), found = runs[r].kinds[$("kind").value];
-  const next = direction > 0 ? found.find(other => other > m) : [...found].reverse().find(other => other < m);
-  if (next !== undefined) goTo(r, next);
-  else if (found.length) goTo(r, direction > 0 ? found[0] : found[found.length - 1]);
+  const next = direction > 0 ? found.find(other => other > m) :
+                               [...found].reverse().find(other => other < m);
+  if (next !== undefined)
+    goTo(r, next);
+  else if (found.length)
+    goTo(r, direction > 0 ? found[0] : found[found.length - 1]);
 }
 
 // What is left of the run takes half a minute at most.
@@ -916,21 +1246,29 @@ function play(on) {
   }, Math.max(100, Math.min(400, 30000 / left)));
 }
 
-// --- The tour ---------------------------------------------------------------------------------------
+// --- The tour
+// ---------------------------------------------------------------------------------------
 
 function showStop(number, move = true) {
   const stop = data.tour[number];
   if (!stop) return;
   state.tour = number;
-  const button = (text, to) => make("button", {type: "button", textContent: text, disabled: !data.tour[to], onclick: () => showStop(to)});
-  const close = make("button", {type: "button", textContent: "✕", title: "close the tour", onclick: closeTour});
+  const button = (text, to) => make(
+      "button",
+      {type: "button", textContent: text, disabled: !data.tour[to], onclick: () => showStop(to)});
+  const close = make(
+      "button", {type: "button", textContent: "✕", title: "close the tour", onclick: closeTour});
   $("tour").hidden = false;
   $("tour").replaceChildren(
-    make("div", {}, make("h2", {textContent: stop.title}), make("p", {textContent: stop.text})),
-    make("div", {className: "steps"}, `${number + 1} of ${data.tour.length}`, button("‹ back", number - 1), button("next ›", number + 1), close));
+      make("div", {}, make("h2", {textContent: stop.title}), make("p", {textContent: stop.text})),
+      make(
+          "div", {className: "steps"}, `${number + 1} of ${data.tour.length}`,
+          button("‹ back", number - 1), button("next ›", number + 1), close));
   const words = new URLSearchParams(location.hash.slice(1));
-  if (move) goToEvent(stop.kernel, stop.event);
-  else goToEvent(words.get("kernel"), +words.get("event"));
+  if (move)
+    goToEvent(stop.kernel, stop.event);
+  else
+    goToEvent(words.get("kernel"), +words.get("event"));
 }
 
 function closeTour() {
@@ -939,10 +1277,11 @@ function closeTour() {
   writeUrl();
 }
 
-// --- The page ---------------------------------------------------------------------------------------
+// --- The page
+// ---------------------------------------------------------------------------------------
 
-// Shows `next`: {traces, tour, find, like}, at the first event of the kind `find`, where a product is wrong, at the first request
-// to the array `like`, or at the first stop of the tour.
+// Shows `next`: {traces, tour, find, like}, at the first event of the kind `find`, where a product
+// is wrong, at the first request to the array `like`, or at the first stop of the tour.
 function load(next) {
   play(false);
   data = next;
@@ -953,8 +1292,10 @@ function load(next) {
   $("panes").className = runs.length > 1 ? "two" : "one";
   $("panes").replaceChildren(...panes.map(pane => pane.box));
   const {matrix, precision, schedule} = data.traces[0];
-  $("about").textContent = !matrix.rows ? matrix.name : `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${plural(matrix.nonzeros, "nonzero")}, ${precision}` +
-    (schedule === "forward" ? "" : `, ${schedule} schedule`);
+  $("about").textContent = !matrix.rows ? matrix.name :
+                                          `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${
+                                              plural(matrix.nonzeros, "nonzero")}, ${precision}` +
+          (schedule === "forward" ? "" : `, ${schedule} schedule`);
   $("kind").replaceChildren();
   for (const [kind, text] of Object.entries(KINDS)) {
     const count = runs.reduce((sum, run) => sum + run.kinds[kind].length, 0);
@@ -966,28 +1307,38 @@ function load(next) {
     for (const warp of run.warps.values()) {
       const gpu = run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "";
       const launch = gpu + (run.launches.length > 1 ? `launch ${warp.launch + 1}, ` : "");
-      group.append(make("option", {value: `${r}:${warp.key}`, textContent: `${launch}block ${warp.block}, warp ${warp.warp}`}));
+      group.append(make("option", {
+        value: `${r}:${warp.key}`,
+        textContent: `${launch}block ${warp.block}, warp ${warp.warp}`
+      }));
     }
     $("warp").append(group);
   });
   // Two versions of one kernel make the same requests, up to where they differ.
-  state.axis = axisOf(runs.some(run => runs.some(other => other.name === "my_" + run.name)) ? "instruction" : "bytes");
-  const kind = data.find || "wrong", r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
+  state.axis = axisOf(
+      runs.some(run => runs.some(other => other.name === "my_" + run.name)) ? "instruction" :
+                                                                              "bytes");
+  const kind = data.find || "wrong",
+        r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
   if (!document.body.dataset.ready && location.hash) {
     go(0);
     readUrl();
   } else if (r >= 0) {
     $("kind").value = kind;
     goTo(r, runs[r].kinds[kind][0]);
-  } else if (data.like) goTo(0, Math.max(0, runs[0].moments.findIndex(moment => moment.array?.name === data.like)));
-  else if (data.tour.length) showStop(0);
-  else go(0);
+  } else if (data.like)
+    goTo(0, Math.max(0, runs[0].moments.findIndex(moment => moment.array?.name === data.like)));
+  else if (data.tour.length)
+    showStop(0);
+  else
+    go(0);
 }
 
 function start() {
-  $("keys").innerHTML = "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
-    "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>p</kbd> predict, <kbd>1</kbd> to <kbd>4</kbd> answer &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
-    "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
+  $("keys").innerHTML =
+      "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
+      "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>p</kbd> predict, <kbd>1</kbd> to <kbd>4</kbd> answer &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
+      "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
   $("back").onclick = () => step(-1);
   $("forward").onclick = () => step(1);
   $("play").onclick = () => play(!state.playing);
@@ -1000,7 +1351,8 @@ function start() {
   };
   $("guide").onclick = () => showStop(Math.max(0, state.tour));
   $("quiz").onclick = () => quiz.toggle();
-  $("panels").append(...PANELS.map(name => make("button", {type: "button", textContent: name, onclick: () => showPanel(name)})));
+  $("panels").append(...PANELS.map(
+      name => make("button", {type: "button", textContent: name, onclick: () => showPanel(name)})));
   showPanel("lanes");
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", readUrl);
@@ -1014,7 +1366,8 @@ function start() {
 const PANELS = ["warps", "source", "lanes", "memory", "matrix"];
 function showPanel(name) {
   document.body.dataset.panel = name;
-  for (const button of $("panels").children) button.setAttribute("aria-pressed", button.textContent === name);
+  for (const button of $("panels").children)
+    button.setAttribute("aria-pressed", button.textContent === name);
   if (panes) redraw();
 }
 
@@ -1022,16 +1375,25 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.tagName === "SELECT" || event.target.closest("#live")) return;
   const other = direction => {
-    const options = [...$("warp").options], at = options.findIndex(option => option.value === $("warp").value) + direction;
+    const options = [...$("warp").options],
+          at = options.findIndex(option => option.value === $("warp").value) + direction;
     if (options[at]) {
       $("warp").value = options[at].value;
       $("warp").onchange();
     }
   };
   const actions = {
-    " ": () => play(!state.playing), ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => other(-1),
-    ArrowDown: () => other(1), n: () => jump(1), N: () => jump(-1), Home: () => go(0), End: () => go(state.axis.length - 1),
-    t: () => $("guide").click(), p: () => $("quiz").click(),
+    " ": () => play(!state.playing),
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+    ArrowUp: () => other(-1),
+    ArrowDown: () => other(1),
+    n: () => jump(1),
+    N: () => jump(-1),
+    Home: () => go(0),
+    End: () => go(state.axis.length - 1),
+    t: () => $("guide").click(),
+    p: () => $("quiz").click(),
   };
   if (quiz.key(event.key)) return;
   if (!actions[event.key] || (event.key === " " && event.target.tagName === "BUTTON")) return;

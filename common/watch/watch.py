@@ -35,9 +35,26 @@ def record(program, matrix, kernels, precision="f64", schedule="forward", *more,
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "trace.jsonl"
         which = "--way" if command else "--kernel"
-        done = subprocess.run([program, *command.split(), "--matrix", matrix, which, ",".join(kernels), "--precision", precision,
-                               "--schedule", schedule, "--verify-only", "--trace", file, *more],
-                              capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            [
+                program,
+                *command.split(),
+                "--matrix",
+                matrix,
+                which,
+                ",".join(kernels),
+                "--precision",
+                precision,
+                "--schedule",
+                schedule,
+                "--verify-only",
+                "--trace",
+                file,
+                *more,
+            ],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode not in (0, 1) or not file.exists():
             sys.exit(done.stderr.strip() or f"error: {program} ended with status {done.returncode}")
         sys.stderr.write(done.stderr)
@@ -57,7 +74,9 @@ def choose(names, wanted, tour, mine):
     them. Raises TraceError."""
     for name in wanted:
         if names and name not in names:
-            raise traces.TraceError(f"KERNELS: no kernel has the name '{name}'; there are {' '.join(names)}")
+            raise traces.TraceError(
+                f"KERNELS: no kernel has the name '{name}'; there are {' '.join(names)}"
+            )
     if wanted:
         return wanted
     if mine:
@@ -74,12 +93,17 @@ def page(found, stops, find="", live=""):
     """The text of the page. `live`: with the controls of live/controls.js, and the name of the module beside the page."""
     names = " and ".join(trace["kernel"]["name"] for trace in found)
     text = (HERE / "page.html").read_text(encoding="utf-8")
-    embedded = json.dumps({"traces": found, "tour": stops, "find": find}, separators=(",", ":"), ensure_ascii=False)
+    embedded = json.dumps(
+        {"traces": found, "tour": stops, "find": find}, separators=(",", ":"), ensure_ascii=False
+    )
     parts = {
         "TITLE": escape(f"{names} on {found[0]['matrix']['name']}"),
         "STYLE": (HERE / "page.css").read_text(encoding="utf-8"),
         "DATA": embedded.replace("</", "<\\/"),
-        "SCRIPT": "".join((HERE / name).read_text(encoding="utf-8") for name in ("model.js", "learn.js", "view.js", "live/controls.js")[: 4 if live else 3]),
+        "SCRIPT": "".join(
+            (HERE / name).read_text(encoding="utf-8")
+            for name in ("model.js", "learn.js", "view.js", "live/controls.js")[: 4 if live else 3]
+        ),
         "LIVE": f'<script src="{live}" async></script>' if live else "",
     }
     for name, content in parts.items():
@@ -106,12 +130,18 @@ def main():
             found = traces.read(arguments.trace)
         else:
             wanted = arguments.kernels.replace(",", " ").split()
-            kernels = choose([] if command else names_in(arguments.program), wanted, tour, arguments.mine)
+            kernels = choose(
+                [] if command else names_in(arguments.program), wanted, tour, arguments.mine
+            )
             schedule = arguments.schedule or (tour.schedule if tour else "forward")
-            found = record(arguments.program, matrix, kernels, arguments.precision, schedule, command=command)
+            found = record(
+                arguments.program, matrix, kernels, arguments.precision, schedule, command=command
+            )
         shown, stops = [trace["kernel"]["name"] for trace in found], []
         if len(found) > 2:
-            sys.exit(f"error: two kernels fit beside each other; these are {', '.join(shown)}: name one or two in KERNELS")
+            sys.exit(
+                f"error: two kernels fit beside each other; these are {', '.join(shown)}: name one or two in KERNELS"
+            )
         if tour and (tour.matrix, tour.kernels, tour.command) == (matrix, shown, command):
             try:
                 stops = tour.resolve(found)
@@ -122,7 +152,11 @@ def main():
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     # A page of somebody's own kernel needs a module that has it, and gives it a name of its own.
     module = arguments.live or (LIVE if not any(name.startswith("my_") for name in shown) else None)
-    live = (f"live-{arguments.output.stem}.js" if arguments.live else "live.js") if module and module.exists() else ""
+    live = (
+        (f"live-{arguments.output.stem}.js" if arguments.live else "live.js")
+        if module and module.exists()
+        else ""
+    )
     arguments.output.write_text(page(found, stops, arguments.find, live), encoding="utf-8")
     if live:
         shutil.copyfile(module, arguments.output.with_name(live))

@@ -22,7 +22,18 @@ from pathlib import Path
 
 import measure
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names, directory_of, files_in, read, todays_code
+from records import (
+    OTHER_CODE,
+    RESULTS,
+    ROOT,
+    UNKNOWN_CODE,
+    code_state,
+    device_names,
+    directory_of,
+    files_in,
+    read,
+    todays_code,
+)
 from sets import groups_of, is_declared, matrix_name, nonzeros_of
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
@@ -40,15 +51,21 @@ class Planned:
 
     def __init__(self, program, records):
         on_host = {record["kernel"]: record["host"] for record in records}
-        self.kernels = [{**kernel, "host": on_host.get(kernel["name"], kernel["host"])}
-                        for kernel in json.loads(measure.output_of([str(program), "--list", "--json"]))]
+        self.kernels = [
+            {**kernel, "host": on_host.get(kernel["name"], kernel["host"])}
+            for kernel in json.loads(measure.output_of([str(program), "--list", "--json"]))
+        ]
         known = {kernel["name"] for kernel in self.kernels}
         for record in records:
             if record["kernel"].startswith("cusparse_") and record["kernel"] not in known:
                 known.add(record["kernel"])
-                self.kernels.append({"name": record["kernel"], "step": 0, "format": record["format"], "host": False})
+                self.kernels.append(
+                    {"name": record["kernel"], "step": 0, "format": record["format"], "host": False}
+                )
         self.devices = gpus_of(records)
-        self.known = sorted({f"{record['matrix']}.mtx.gz" for record in records if record["source"] == "file"})
+        self.known = sorted(
+            {f"{record['matrix']}.mtx.gz" for record in records if record["source"] == "file"}
+        )
 
     def files(self, pattern):
         return [f"data/{name}" for name in fnmatch.filter(self.known, pattern)]
@@ -62,7 +79,9 @@ def gpus_of(records):
 def update(program):
     """Writes the machine code of a program for GPUs. Needs no GPU."""
     version = re.search(r"release ([\d.]+)", measure.output_of(["nvcc", "--version"]))
-    lines = [f"# compute capability, CUDA function, hash of its instructions; nvcc {version[1] if version else '?'}; make evidence"]
+    lines = [
+        f"# compute capability, CUDA function, hash of its instructions; nvcc {version[1] if version else '?'}; make evidence"
+    ]
     for arch in ARCHS:
         functions = json.loads(measure.output_of([str(program), "--machine-code", str(arch)]))
         lines += [f"{arch}\t{function}\t{hashed}" for function, hashed in sorted(functions.items())]
@@ -74,29 +93,55 @@ def summary(device, records):
     """A line: how many records have which state."""
     counts = collections.Counter(code_state(record) for record in records)
     ours = counts[None], counts[OTHER_CODE], counts[UNKNOWN_CODE]
-    return (f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours, {ours[1]:,} of other code, "
-            f"{ours[2]:,} unknown")
+    return (
+        f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours, {ours[1]:,} of other code, "
+        f"{ours[2]:,} unknown"
+    )
 
 
 def seconds_of(record):
     """What one process takes to measure this again, by the protocol of measure.cu: warm-up and 25 batches of a millisecond or more,
     25 launches on a cold L2, setup once or for 5 ms; and 8 ms for the rest."""
     warm, setup = record["warm_ms"], record.get("setup_ms", 0) + record.get("preprocess_ms", 0)
-    return 1e-3 * (10 * warm + 25 * max(warm, 1) + 25 * (record.get("cold_ms", 0) + 0.08) + max(setup, min(5 * setup, 5 + setup)) + 8)
+    return 1e-3 * (
+        10 * warm
+        + 25 * max(warm, 1)
+        + 25 * (record.get("cold_ms", 0) + 0.08)
+        + max(setup, min(5 * setup, 5 + setup))
+        + 8
+    )
 
 
 def expected_seconds(jobs, records):
     """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one. A process that has the GPU for itself
     also prepares meanwhile; a step's program, 6 s and 0.04 s per million nonzeros (H200s, 32 cores)."""
-    known = {(r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r}
-    return sum(job.processes() * sum(known.get((matrix_name(job.matrix), job.precision, kernel), 0.05) for kernel in job.kernels)
-               + (6 + nonzeros_of(job.matrix) / 25e6 if "program" in job.keys else 0.7 if job.alone() else 0) * job.processes() for job in jobs)
+    known = {
+        (r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r
+    }
+    return sum(
+        job.processes()
+        * sum(
+            known.get((matrix_name(job.matrix), job.precision, kernel), 0.05)
+            for kernel in job.kernels
+        )
+        + (
+            6 + nonzeros_of(job.matrix) / 25e6
+            if "program" in job.keys
+            else 0.7
+            if job.alone()
+            else 0
+        )
+        * job.processes()
+        for job in jobs
+    )
 
 
 def to_measure(device, records, program):
     """{set: (kernels, jobs)} of what is missing, not of today's code, or of fewer processes than the set asks for."""
     machine, found = Planned(program, records), {}
-    for name in [name for shown in SHOWN for name, keys in groups_of(shown) if keys.get("backend") == "cuda"]:
+    for name in [
+        name for shown in SHOWN for name, keys in groups_of(shown) if keys.get("backend") == "cuda"
+    ]:
         arguments = measure.arguments_of([name, "--stale"])
         store = measure.Store(directory_of(device).name, RESULTS, True, stale=True)
         if jobs := measure.plan(arguments, machine, store):
@@ -107,9 +152,17 @@ def to_measure(device, records, program):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("devices", nargs="*", help="directories of plots/results; default: all")
-    parser.add_argument("--summary", action="store_true", help="a line per device, and nothing is a failure")
-    parser.add_argument("--update", action="store_true", help="first write machine_code.tsv; --spmv is a program for GPUs")
-    parser.add_argument("--spmv", type=Path, default=ROOT / "build" / "cpu" / "spmv", help="names the kernels")
+    parser.add_argument(
+        "--summary", action="store_true", help="a line per device, and nothing is a failure"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="first write machine_code.tsv; --spmv is a program for GPUs",
+    )
+    parser.add_argument(
+        "--spmv", type=Path, default=ROOT / "build" / "cpu" / "spmv", help="names the kernels"
+    )
     arguments = parser.parse_args(argv)
     todo = False
     try:
@@ -127,13 +180,21 @@ def main(argv=None):
             for name, (kernels, jobs) in found.items():
                 todo = True
                 gpus = max(job.gpus(most) for job in jobs)
-                files = "SPMV_DATA=DIRECTORY_OF_THE_FILES " if any(job.matrix.startswith("data/") for job in jobs) else ""
-                print(f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
-                      f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "
-                      f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
+                files = (
+                    "SPMV_DATA=DIRECTORY_OF_THE_FILES "
+                    if any(job.matrix.startswith("data/") for job in jobs)
+                    else ""
+                )
+                print(
+                    f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
+                    f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "
+                    f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}"
+                )
             if left := collections.Counter(r["kernel"] for r in records if not is_declared(r)):
-                print(f"  in no set, and in no figure or table: {left.total():,} records of {len(left)} kernels, most of "
-                      + ", ".join(f"{kernel} ({count})" for kernel, count in left.most_common(4)))
+                print(
+                    f"  in no set, and in no figure or table: {left.total():,} records of {len(left)} kernels, most of "
+                    + ", ".join(f"{kernel} ({count})" for kernel, count in left.most_common(4))
+                )
     except (RecordError, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -45,9 +45,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, combined, join, jsonl, outcome_of, parsed, records_in, tidy, write_whole
-from records import RESULTS, code_state, current_looks, current_outcomes, current_records, is_current_matrix
-from sets import data_files, declared, fits, groups_of, kernels_of, matrices_of, matrix_name, nonzeros_of, precisions_of
+from record_format import (
+    RecordError,
+    append,
+    combined,
+    join,
+    jsonl,
+    outcome_of,
+    parsed,
+    records_in,
+    tidy,
+    write_whole,
+)
+from records import (
+    RESULTS,
+    code_state,
+    current_looks,
+    current_outcomes,
+    current_records,
+    is_current_matrix,
+)
+from sets import (
+    data_files,
+    declared,
+    fits,
+    groups_of,
+    kernels_of,
+    matrices_of,
+    matrix_name,
+    nonzeros_of,
+    precisions_of,
+)
 
 DEPTH = 3  # processes per GPU: one that measures, and two that prepare
 
@@ -58,13 +86,23 @@ DEPTH = 3  # processes per GPU: one that measures, and two that prepare
 @dataclass
 class Job:
     """One process, or several of a tool."""
+
     keys: dict
     matrix: str
     precision: str
     kernels: list = field(default_factory=list)
 
     def label(self):
-        return " ".join(word for word in (self.keys.get("program"), self.keys.get("tool"), self.matrix, self.precision) if word)
+        return " ".join(
+            word
+            for word in (
+                self.keys.get("program"),
+                self.keys.get("tool"),
+                self.matrix,
+                self.precision,
+            )
+            if word
+        )
 
     def cost(self):
         """How long it takes, beside the smallest."""
@@ -84,7 +122,11 @@ class Job:
         return max(counts_of(self.keys, devices), default=0) if "gpus" in self.keys else 1
 
     def command(self, spmv, devices):
-        words = [spmv, *([self.keys["program"]] if "program" in self.keys else []), *self.keys.get("options", [])]
+        words = [
+            spmv,
+            *([self.keys["program"]] if "program" in self.keys else []),
+            *self.keys.get("options", []),
+        ]
         words += ["-m", self.matrix, "-p", self.precision]
         if self.kernels:
             words += ["-k", ",".join(self.kernels)]
@@ -129,7 +171,12 @@ class Store:
     """Records of one device: what is there, and where new ones go."""
 
     def __init__(self, device, results, has_gpu, fresh=False, stale=False):
-        self.directory, self.has_gpu, self.fresh, self.stale = results / device, has_gpu, fresh, stale
+        self.directory, self.has_gpu, self.fresh, self.stale = (
+            results / device,
+            has_gpu,
+            fresh,
+            stale,
+        )
         self.lock = threading.Lock()
         self.places = dict.fromkeys((RESULTS / device, self.directory))
         self.done, self.touched = {}, set()
@@ -141,9 +188,13 @@ class Store:
             found = {}
             for path in (place / file for place in self.places if not self.fresh):
                 if path.exists():
-                    found |= {key_of(r): r.get("processes", 1) if self.stale and "verified" in r else math.inf
-                              for r in [*current_records(path), *current_outcomes(path)]
-                              if not (self.stale and "verified" in r and code_state(r))}
+                    found |= {
+                        key_of(r): r.get("processes", 1)
+                        if self.stale and "verified" in r
+                        else math.inf
+                        for r in [*current_records(path), *current_outcomes(path)]
+                        if not (self.stale and "verified" in r and code_state(r))
+                    }
             self.done[file] = found
         return self.done[file]
 
@@ -160,14 +211,24 @@ class Store:
 
 
 def key_of(line):
-    return (line.get("program", ""), line["matrix"], line["precision"], line["kernel"], line.get("gpus"),
-            line.get("partition"), line.get("exchange"))
+    return (
+        line.get("program", ""),
+        line["matrix"],
+        line["precision"],
+        line["kernel"],
+        line.get("gpus"),
+        line.get("partition"),
+        line.get("exchange"),
+    )
 
 
 def ways_on(count, partitions, exchanges):
     """(GPUs, partition, exchange) of what 10_multigpu measures: on one GPU all partitions are the same, and all exchanges but none."""
     if count == 1:
-        partitions, exchanges = partitions[:1], [*["none"] * ("none" in exchanges), *[e for e in exchanges if e != "none"][:1]]
+        partitions, exchanges = (
+            partitions[:1],
+            [*["none"] * ("none" in exchanges), *[e for e in exchanges if e != "none"][:1]],
+        )
     return [(count, partition, exchange) for partition in partitions for exchange in exchanges]
 
 
@@ -186,7 +247,11 @@ def still_to_do(job, store, devices):
     else:
         ways, exchanges = [(None, None, None)], None
     thing = program, name, job.precision
-    kernels = [k for k in job.kernels if any(done.get((*thing, k, *way), 0) < job.processes() for way in ways)]
+    kernels = [
+        k
+        for k in job.kernels
+        if any(done.get((*thing, k, *way), 0) < job.processes() for way in ways)
+    ]
     if not kernels or (*thing, "*", None, None, exchanges) in done:
         return None
     return Job(keys, job.matrix, job.precision, kernels)
@@ -207,21 +272,40 @@ def plan(arguments, machine, store):
     for name, keys in groups:
         if patterns:
             keys = {**keys, "kernels": patterns}
-        is_info = keys.get("tool") == "info"  # which looks at a matrix, whatever the kernel and precision
+        is_info = (
+            keys.get("tool") == "info"
+        )  # which looks at a matrix, whatever the kernel and precision
         kernels = [] if is_info else kernels_of(keys, machine.kernels)
         precisions = [""] if is_info else words(arguments.precisions) or precisions_of(keys)
         if kernels or is_info:
-            jobs += [Job(keys, matrix, precision, kernels) for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files)
-                     for precision in precisions]
-    return merged([job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
-                                   else still_to_do(job, store, machine.devices) for job in jobs) if job])
+            jobs += [
+                Job(keys, matrix, precision, kernels)
+                for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files)
+                for precision in precisions
+            ]
+    return merged(
+        [
+            job
+            for job in (
+                TOOLS[job.keys["tool"]].still_to_do(job, store)
+                if "tool" in job.keys
+                else still_to_do(job, store, machine.devices)
+                for job in jobs
+            )
+            if job
+        ]
+    )
 
 
 def merged(jobs):
     """One job of those that differ in their kernels alone, so that no kernel is measured twice and no matrix prepared twice."""
     found = {}
     for job in jobs:
-        rest = {name: value for name, value in job.keys.items() if name not in ("about", "matrices", "largest", "kernels", "precisions")}
+        rest = {
+            name: value
+            for name, value in job.keys.items()
+            if name not in ("about", "matrices", "largest", "kernels", "precisions")
+        }
         first = found.setdefault((job.matrix, job.precision, repr(sorted(rest.items()))), job)
         first.kernels = list(dict.fromkeys([*first.kernels, *job.kernels]))
     return list(found.values())
@@ -242,8 +326,14 @@ class Children:
         with self.lock:
             if self.stopped:
                 return "", "stopped"
-            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                     start_new_session=True, env={**os.environ, **environment})
+            child = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                env={**os.environ, **environment},
+            )
             self.running.add(child)
         try:
             out, errors = self.output_of(child, seconds, turn)
@@ -296,8 +386,15 @@ class Runner:
         self.arguments, self.machine, self.store, self.run_id = arguments, machine, store, run
         self.children, self.scratch = Children(), scratch
         self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command}
-        self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices", "arch")},
-                          "command": command}
+        self.described = {
+            "id": run,
+            **{
+                k: v
+                for k, v in machine.environment.items()
+                if k not in ("reason", "devices", "arch")
+            },
+            "command": command,
+        }
         self.cores = len(os.sched_getaffinity(0))
 
     def job(self, job, lane):
@@ -307,35 +404,52 @@ class Runner:
         environment, extra, turn = dict(self.environment), [], None
         if lane is not None:
             # A core is left to the process that launches; threads that wait for others do not spin.
-            environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // self.machine.devices - 1) // DEPTH))
+            environment["OMP_NUM_THREADS"] = str(
+                max(1, (self.cores // self.machine.devices - 1) // DEPTH)
+            )
             environment["OMP_WAIT_POLICY"] = "passive"
             turn = self.scratch / f"turn{lane}"
             extra = ["--turn", str(turn)]
             environment["CUDA_VISIBLE_DEVICES"] = visible_devices(self.machine.devices)[lane]
         file = self.scratch / f"{threading.get_ident()}.jsonl"
-        command = [*job.command(self.machine.spmv, self.machine.devices), *extra, "--json", str(file)]
+        command = [
+            *job.command(self.machine.spmv, self.machine.devices),
+            *extra,
+            "--json",
+            str(file),
+        ]
         found = []
         for _ in range(job.processes()):
             file.unlink(missing_ok=True)
             _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
             if self.children.stopped:
                 return "stopped"
-            found.append(list(parsed(file.read_text(encoding="utf-8"), file.name)) if file.exists() else [])
+            found.append(
+                list(parsed(file.read_text(encoding="utf-8"), file.name)) if file.exists() else []
+            )
             if why is not None:
                 break
         of_all = found[0] if len(found) == 1 else combined(found)
         if job.alone():
             of_all = [{**line, "alone": True} if "setup_ms" in line else line for line in of_all]
         if why is not None:
-            outcome = {"run": self.run_id, "program": job.keys.get("program", ""), "matrix": matrix_name(job.matrix),
-                       "precision": job.precision, "kernel": "*", "exchange": ",".join(job.keys.get("exchange", [])), "failed": why}
+            outcome = {
+                "run": self.run_id,
+                "program": job.keys.get("program", ""),
+                "matrix": matrix_name(job.matrix),
+                "precision": job.precision,
+                "kernel": "*",
+                "exchange": ",".join(job.keys.get("exchange", [])),
+                "failed": why,
+            }
             of_all += [{"run": self.described}, {k: v for k, v in outcome.items() if v}]
         self.store.append(job.keys["records"], jsonl(of_all).splitlines())
         if why is not None:
             return f"FAILED: {why}"
         outcomes = collections.Counter(outcome_of(line) for line in of_all)
-        return (f"{sum(1 for _ in join(of_all))} records, {outcomes['refused']} refused"
-                + (f", {outcomes['failed']} FAILED" if outcomes["failed"] else ""))
+        return f"{sum(1 for _ in join(of_all))} records, {outcomes['refused']} refused" + (
+            f", {outcomes['failed']} FAILED" if outcomes["failed"] else ""
+        )
 
 
 def visible_devices(devices):
@@ -350,8 +464,10 @@ class Info:
     """Looks at matrices: results/matrices.jsonl. Of the picture a sketch is kept."""
 
     def __call__(self, job, runner):
-        out, why = runner.children.run([runner.machine.spmv, "info", "--json", *job.keys.get("options", []), job.matrix],
-                                       runner.arguments.timeout)
+        out, why = runner.children.run(
+            [runner.machine.spmv, "info", "--json", *job.keys.get("options", []), job.matrix],
+            runner.arguments.timeout,
+        )
         if why is not None:
             return f"FAILED: {why}"
         line = json.loads(out)
@@ -369,17 +485,40 @@ class Info:
         """{kernel: bytes in the sectors that warps request, per byte needed}, f64, counted by the CPU backend."""
         kernels = ",".join(kernels_of(job.keys, runner.machine.kernels))
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-            runner.children.run([runner.machine.spmv, *job.keys.get("options", []), "-m", job.matrix, "-p", "f64", "-k", kernels,
-                                 "--json", file.name], runner.arguments.timeout, **runner.environment)
-            return {record["kernel"]: float(f"{32 * sum(t['sectors'] for t in record['traffic'] if t['space'] == 'global') / record['compulsory_bytes']:.3g}")
-                    for record in records_in(file.name) if record.get("traffic")}
+            runner.children.run(
+                [
+                    runner.machine.spmv,
+                    *job.keys.get("options", []),
+                    "-m",
+                    job.matrix,
+                    "-p",
+                    "f64",
+                    "-k",
+                    kernels,
+                    "--json",
+                    file.name,
+                ],
+                runner.arguments.timeout,
+                **runner.environment,
+            )
+            return {
+                record["kernel"]: float(
+                    f"{32 * sum(t['sectors'] for t in record['traffic'] if t['space'] == 'global') / record['compulsory_bytes']:.3g}"
+                )
+                for record in records_in(file.name)
+                if record.get("traffic")
+            }
 
     @staticmethod
     def file(store):
         return store.directory.parent / "matrices.jsonl"
 
     def still_to_do(self, job, store):
-        return job if store.fresh or matrix_name(job.matrix) not in current_looks(self.file(store)) else None
+        return (
+            job
+            if store.fresh or matrix_name(job.matrix) not in current_looks(self.file(store))
+            else None
+        )
 
 
 def sketch(picture, most=50):
@@ -392,7 +531,13 @@ def sketch(picture, most=50):
     greatest = max((count for line in counts for count in line), default=0)
 
     def digit(count):
-        return 0 if count == 0 else 9 if greatest == 1 else 1 + round(8 * math.log(count) / math.log(greatest))
+        return (
+            0
+            if count == 0
+            else 9
+            if greatest == 1
+            else 1 + round(8 * math.log(count) / math.log(greatest))
+        )
 
     return ["".join(str(digit(count)) for count in line) for line in counts]
 
@@ -408,7 +553,9 @@ class Counters:
             return f"FAILED: {why or 'nothing was counted'}"
         file, key = self.file(runner.store, machine.has_gpu), (job.matrix, job.precision)
         counts = prove_counters.read(file)
-        if not runner.arguments.kernels:  # all were measured: a function without counts no longer exists
+        if (
+            not runner.arguments.kernels
+        ):  # all were measured: a function without counts no longer exists
             counts.pop(key, None)
         prove_counters.write(file, {**counts, key: {**counts.get(key, {}), **functions}})
         return f"{len(functions)} CUDA functions"
@@ -420,11 +567,32 @@ class Counters:
         metrics = self.metrics
         known, _ = runner.children.run(["ncu", "--query-metrics"], 60)
         # Not every GPU has all of them.
-        metrics = [m for m in metrics if re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)] or metrics
+        metrics = [
+            m for m in metrics if re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)
+        ] or metrics
         out, why = runner.children.run(
-            ["ncu", "--clock-control", "none", "--cache-control", self.caches, "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base",
-             "demangled", "--kernel-name", "regex:_kernel", "--metrics", ",".join(metrics),
-             *job.command(runner.machine.spmv, 1), "--verify-only"], runner.arguments.timeout)
+            [
+                "ncu",
+                "--clock-control",
+                "none",
+                "--cache-control",
+                self.caches,
+                "--csv",
+                "--page",
+                "raw",
+                "--print-units",
+                "base",
+                "--kernel-name-base",
+                "demangled",
+                "--kernel-name",
+                "regex:_kernel",
+                "--metrics",
+                ",".join(metrics),
+                *job.command(runner.machine.spmv, 1),
+                "--verify-only",
+            ],
+            runner.arguments.timeout,
+        )
         functions = prove_counters.sums_of_ncu(out)
         sass, _ = runner.children.run(["cuobjdump", "-sass", runner.machine.spmv], 60)
         for function, loads in prove_counters.loads_in_code(sass).items():
@@ -435,7 +603,14 @@ class Counters:
     @staticmethod
     def counted(job, runner):
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-            command = [*job.command(runner.machine.spmv, 1), "--profile", "--gpu", "h200", "--json", file.name]
+            command = [
+                *job.command(runner.machine.spmv, 1),
+                "--profile",
+                "--gpu",
+                "h200",
+                "--json",
+                file.name,
+            ]
             _, why = runner.children.run(command, runner.arguments.timeout, **runner.environment)
             return prove_counters.sums_of_profile(records_in(file.name)) if why is None else {}, why
 
@@ -491,8 +666,11 @@ def work(jobs, runner, limit):
         with lock:
             gone = time.monotonic() - begin
             counts.update(seconds=gone - start, cost=job.cost(), failed=int("FAILED" in came))
-            print(f"{100 * counts['cost'] / total:3.0f}%  {job.label()}: {came}; about "
-                  f"{minutes(gone / counts['cost'] * (total - counts['cost']))} left", flush=True)
+            print(
+                f"{100 * counts['cost'] / total:3.0f}%  {job.label()}: {came}; about "
+                f"{minutes(gone / counts['cost'] * (total - counts['cost']))} left",
+                flush=True,
+            )
 
     def on_a_lane(job):
         lane = places.get()
@@ -533,19 +711,33 @@ def run_id():
 
 def arguments_of(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("sets", nargs="*", default=["quick"], metavar="SET", help="of measurements.toml; default quick")
+    parser.add_argument(
+        "sets",
+        nargs="*",
+        default=["quick"],
+        metavar="SET",
+        help="of measurements.toml; default quick",
+    )
     parser.add_argument("--spmv", help="the program")
     parser.add_argument("--matrices", default="", help="with commas: these and no others")
     parser.add_argument("--kernels", default="", help="names or patterns, with commas")
     parser.add_argument("--precisions", default="", help="f64,f32")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds for all")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds for a matrix and precision")
+    parser.add_argument(
+        "--timeout", type=float, default=600, help="seconds for a matrix and precision"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
     parser.add_argument("--device", help="a directory other than that of this machine's device")
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
-    parser.add_argument("--stale", action="store_true", help="also what was measured with other machine code than today's, or by fewer processes")
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="also what was measured with other machine code than today's, or by fewer processes",
+    )
     parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
-    parser.add_argument("--sets", dest="list_sets", action="store_true", help="list the sets, and end")
+    parser.add_argument(
+        "--sets", dest="list_sets", action="store_true", help="list the sets, and end"
+    )
     return parser.parse_args(argv)
 
 
@@ -553,7 +745,10 @@ def command_of(arguments):
     """What a reader types to have it again."""
     quote = "'" if len(arguments.sets) > 1 else ""
     return f"make bench SET={quote}{' '.join(arguments.sets)}{quote}" + "".join(
-        f" {name.upper()}='{value}'" for name in ("matrices", "kernels", "precisions") if (value := getattr(arguments, name)))
+        f" {name.upper()}='{value}'"
+        for name in ("matrices", "kernels", "precisions")
+        if (value := getattr(arguments, name))
+    )
 
 
 def run(arguments):
@@ -569,7 +764,11 @@ def run(arguments):
     device = arguments.device or machine.directory()
     store = Store(device, arguments.results, machine.has_gpu, arguments.fresh, arguments.stale)
     jobs = plan(arguments, machine, store)
-    print(f"{len(jobs)} matrices and precisions to measure on {device}" + ("" if jobs else ": all have records"), flush=True)
+    print(
+        f"{len(jobs)} matrices and precisions to measure on {device}"
+        + ("" if jobs else ": all have records"),
+        flush=True,
+    )
     if arguments.list:
         for job in jobs:
             print(f"{job.label()}: {','.join(job.kernels)}")
@@ -582,9 +781,13 @@ def run(arguments):
         finally:
             store.tidy()
     if left:
-        print(f"{left} left when the time was over; the same command, without --fresh, goes on with them")
-    print(f"{len(jobs) - left - failed} done, {failed} with failures, in"
-          f" {minutes(time.monotonic() - start)}; records: {arguments.results / device}")
+        print(
+            f"{left} left when the time was over; the same command, without --fresh, goes on with them"
+        )
+    print(
+        f"{len(jobs) - left - failed} done, {failed} with failures, in"
+        f" {minutes(time.monotonic() - start)}; records: {arguments.results / device}"
+    )
     return 1 if failed else 0
 
 

@@ -31,8 +31,10 @@ COUNTERS = {
     "load sectors": ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"],
     "store requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"],
     "store sectors": ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"],
-    "atomic requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
-                        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"],
+    "atomic requests": [
+        "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+    ],
     "texture requests": ["l1tex__t_requests_pipe_tex_mem_texture.sum"],
     "texture sectors": ["l1tex__t_sectors_pipe_tex_mem_texture.sum"],
     "bank conflicts, loads": ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"],
@@ -44,9 +46,16 @@ COUNTERS = {
 # How long a function takes, and shares of its peak at which each unit of memory works, in percent: over that time, the L2's unit
 # for atomics where it is busiest; for the L1 while its multiprocessor is active, and how much of the time that is.
 DURATION = "gpu__time_duration.sum"
-OF_PEAK = ["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
-           "lts__throughput.avg.pct_of_peak_sustained_elapsed", "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed"]
-OF_L1 = ["l1tex__throughput.avg.pct_of_peak_sustained_active", "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"]
+OF_PEAK = [
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed",
+]
+OF_L1 = [
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+]
 # What is compared: (name, numerator, denominator or None, share that it may differ by).
 QUANTITIES = [
     ("load requests", "load requests", None, 0.05),
@@ -64,11 +73,17 @@ QUANTITIES = [
 LEAST = 64
 # Why a function may be outside, where neither count nor code can tell.
 REASONS = [
-    (r"^lightspmv_", "which warp gets which rows is decided while it runs, and other warps ask for other "
-                     "sectors; the last fetch of each finds no work, and the GPU holds other numbers of them"),
+    (
+        r"^lightspmv_",
+        "which warp gets which rows is decided while it runs, and other warps ask for other "
+        "sectors; the last fetch of each finds no work, and the GPU holds other numbers of them",
+    ),
     (r"^pcsr_products", "the number of blocks depends on how many the device holds at once"),
-    (r"^pcsr_sums", "the loop over shared memory is unrolled by the compiler, and lanes of different lengths "
-                    "go through it in another order"),
+    (
+        r"^pcsr_sums",
+        "the loop over shared memory is unrolled by the compiler, and lanes of different lengths "
+        "go through it in another order",
+    ),
 ]
 
 
@@ -78,7 +93,14 @@ def function_name(text):
     found = re.search(r"\w*_kernel\w*(<[^()]*>)?", text)  # up to the list of parameters
     if not found:
         return None
-    name = found[0].replace("true", "1").replace("false", "0").replace("spmv::", "").replace(" ", "").replace("intconst*", "constint*")
+    name = (
+        found[0]
+        .replace("true", "1")
+        .replace("false", "0")
+        .replace("spmv::", "")
+        .replace(" ", "")
+        .replace("intconst*", "constint*")
+    )
     return re.sub(r"\b(\d+)u?l*(?=[,>])", r"\1", name)
 
 
@@ -92,17 +114,30 @@ def sums_of_ncu(text):
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
         return {}
-    rows = list(csv.DictReader(line for line in lines[first:] if line.startswith('"')))[1:]  # the second line has units
+    rows = list(csv.DictReader(line for line in lines[first:] if line.startswith('"')))[
+        1:
+    ]  # the second line has units
     functions = {}
     for row in rows:
-        values = {metric: float(v.replace(",", "")) for metric, v in row.items()
-                  if metric and "__" in metric and re.fullmatch(r"[\d,.]+", v or "")}
-        found = {counter: sum(values[m] for m in metrics if m in values)
-                 for counter, metrics in COUNTERS.items() if any(m in values for m in metrics)}
+        values = {
+            metric: float(v.replace(",", ""))
+            for metric, v in row.items()
+            if metric and "__" in metric and re.fullmatch(r"[\d,.]+", v or "")
+        }
+        found = {
+            counter: sum(values[m] for m in metrics if m in values)
+            for counter, metrics in COUNTERS.items()
+            if any(m in values for m in metrics)
+        }
         if DURATION in values:
-            share = max(*(values.get(m, 0) for m in OF_PEAK), values[OF_L1[0]] * values[OF_L1[1]] / 100) / 100
+            share = (
+                max(*(values.get(m, 0) for m in OF_PEAK), values[OF_L1[0]] * values[OF_L1[1]] / 100)
+                / 100
+            )
             found.update({"ns": values[DURATION], "memory ns": round(values[DURATION] * share)})
-        functions.setdefault(function_name(row["Kernel Name"]), collections.Counter()).update({"launches": 1, **found})
+        functions.setdefault(function_name(row["Kernel Name"]), collections.Counter()).update(
+            {"launches": 1, **found}
+        )
     return functions
 
 
@@ -111,14 +146,19 @@ def sums_of_profile(records):
     functions = {}
     for record in records:
         for kernel in record.get("kernels", []):
-            sums, sites = functions.setdefault(function_name(kernel["kernel"]), collections.Counter(sites=0)), set()
+            sums, sites = (
+                functions.setdefault(function_name(kernel["kernel"]), collections.Counter(sites=0)),
+                set(),
+            )
             sums["launches"] += kernel["launches"]
             for line in record["lines"]:
                 if line["kernel"] != kernel["kernel"]:
                     continue
                 space, access = line["space"], line["access"]
                 if space == "global" and access == "load":
-                    through, prefix = ("texture", "texture_") if line["texture_requests"] else ("load", "")
+                    through, prefix = (
+                        ("texture", "texture_") if line["texture_requests"] else ("load", "")
+                    )
                     sums[f"{through} requests"] += line[f"{prefix}requests"]
                     sums[f"{through} sectors"] += line[f"{prefix}sectors"]
                     sites.add((line["file"], line["line"], line["array"]))
@@ -126,7 +166,9 @@ def sums_of_profile(records):
                     sums[f"{access} requests"] += line["requests"]
                     sums[f"{access} sectors"] += line["sectors"]
                 elif space == "shared" and access != "atomic":
-                    sums[f"bank conflicts, {access}s"] += line["bank_passes"] - line["ideal_bank_passes"]
+                    sums[f"bank conflicts, {access}s"] += (
+                        line["bank_passes"] - line["ideal_bank_passes"]
+                    )
                     sums[f"shared {access}s"] += line["requests"]
                 if space == "global":
                     sums["DRAM bytes read"] += 32 * line["model_dram_sectors"]
@@ -143,8 +185,14 @@ def loads_in_code(sass):
             function = line.split(":", 1)[1].strip()
         elif function and re.search(r"\bLDG\b", line):
             counts[function] += 1
-    names = subprocess.run(["c++filt"], input="\n".join(counts), capture_output=True, text=True).stdout.splitlines()
-    return {function_name(n): c for n, c in zip(names, counts.values()) if "spmv::" in n and function_name(n)}
+    names = subprocess.run(
+        ["c++filt"], input="\n".join(counts), capture_output=True, text=True
+    ).stdout.splitlines()
+    return {
+        function_name(n): c
+        for n, c in zip(names, counts.values())
+        if "spmv::" in n and function_name(n)
+    }
 
 
 # --- Files ----------------------------------------------------------------------------------------
@@ -159,22 +207,31 @@ def read(file):
     if file.exists():
         for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
             matrix, precision, function = (row.pop(key) for key in KEYS)
-            runs.setdefault((matrix, precision), {})[function] = {name: float(value) for name, value in row.items() if value}
+            runs.setdefault((matrix, precision), {})[function] = {
+                name: float(value) for name, value in row.items() if value
+            }
     return runs
 
 
 def write(file, runs):
     """A line per function, always in the same order, so that a diff shows what changed."""
+
     def text(value):
         return "" if value is None else f"{value:.0f}" if float(value).is_integer() else str(value)
 
-    names = [name for name in COLUMNS[len(KEYS):] if any(name in sums for of in runs.values() for sums in of.values())]
+    names = [
+        name
+        for name in COLUMNS[len(KEYS) :]
+        if any(name in sums for of in runs.values() for sums in of.values())
+    ]
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow([*KEYS, *names])
     for (matrix, precision), functions in sorted(runs.items()):
-        lines.writerows([matrix, precision, function, *(text(sums.get(name)) for name in names)]
-                        for function, sums in sorted(functions.items()))
+        lines.writerows(
+            [matrix, precision, function, *(text(sums.get(name)) for name in names)]
+            for function, sums in sorted(functions.items())
+        )
     write_whole(file, out.getvalue())
 
 
@@ -183,11 +240,17 @@ def write(file, runs):
 
 def reason_for(function, quantity, counted, measured):
     conflicts, of = measured.get("bank conflicts, loads", 0), measured.get("shared loads", 0)
-    if quantity == "conflicts of loads" and conflicts < 0.02 * of and not counted.get("bank conflicts, loads"):
+    if (
+        quantity == "conflicts of loads"
+        and conflicts < 0.02 * of
+        and not counted.get("bank conflicts, loads")
+    ):
         return "lanes ask for neighbouring words; the GPU counts a conflict in one or two of a hundred loads all the same"
     if measured.get("loads in code", 0) > counted["sites"] > 0:
-        return ("the compiler unrolled or doubled loops (more load instructions than in the source), and lanes of "
-                "different lengths go through them in another order")
+        return (
+            "the compiler unrolled or doubled loops (more load instructions than in the source), and lanes of "
+            "different lengths go through them in another order"
+        )
     for pattern, text in REASONS:
         if re.search(pattern, function):
             return text
@@ -197,7 +260,10 @@ def reason_for(function, quantity, counted, measured):
 def compare(arguments):
     directory = arguments.results / arguments.device / "counters"
     runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
-    found, outside = collections.defaultdict(list), collections.defaultdict(list)  # {quantity: shares that counts are off}, {reason: (off, function)}
+    found, outside = (
+        collections.defaultdict(list),
+        collections.defaultdict(list),
+    )  # {quantity: shares that counts are off}, {reason: (off, function)}
     functions, missing = set(), []
     for run, counted_functions in runs.items():
         if run not in measured_runs:
@@ -225,8 +291,10 @@ def compare(arguments):
                 if allowed is not None and abs(off) > allowed:
                     outside[reason_for(function, name, counted, measured)].append((off, function))
     if not found:
-        sys.exit(f"error: nothing to compare in {directory}; `make bench SET=counters` measures it on a GPU and counts it "
-                 "without one")
+        sys.exit(
+            f"error: nothing to compare in {directory}; `make bench SET=counters` measures it on a GPU and counts it "
+            "without one"
+        )
 
     print(f"{len(functions)} CUDA functions, {len(runs)} runs (matrix and precision)")
     form = "{:<22} {:>7} {:>8} {:>11} {:>7} {:>7} {:>9}"
@@ -235,8 +303,16 @@ def compare(arguments):
     def line(name, allowed, offs, within):
         """`within`: whether each is within its limit; empty where there is none."""
         exact = [abs(off) < 1e-9 for off in offs] if within else []
-        print(form.format(name, len(offs), allowed, f"{statistics.median(map(abs, offs)):.2%}",
-                          *(f"{sum(of) / len(of):.1%}" if of else "" for of in (exact, within)), f"{max(offs, key=abs):+.1%}"))
+        print(
+            form.format(
+                name,
+                len(offs),
+                allowed,
+                f"{statistics.median(map(abs, offs)):.2%}",
+                *(f"{sum(of) / len(of):.1%}" if of else "" for of in (exact, within)),
+                f"{max(offs, key=abs):+.1%}",
+            )
+        )
 
     all_offs, all_within = [], []
     for name, *_, allowed in QUANTITIES:

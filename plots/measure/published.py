@@ -20,7 +20,11 @@ class Published(list):
 
     def __init__(self, name):
         file = PUBLISHED / f"{name}.csv"
-        heads = [line[1:].split(":", 1) for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        heads = [
+            line[1:].split(":", 1)
+            for line in file.read_text(encoding="utf-8").splitlines()
+            if line.startswith("#")
+        ]
         self.name = name
         self.about = {head.strip(): text.strip() for head, text in heads}
         super().__init__(rows_in(file))

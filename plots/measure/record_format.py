@@ -23,8 +23,19 @@ class RecordError(Exception):
 
 # What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
 # several ways.
-IDENTITY = ("matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps",
-            "norm")
+IDENTITY = (
+    "matrix",
+    "precision",
+    "kernel",
+    "alpha",
+    "beta",
+    "gpus",
+    "ranks",
+    "partition",
+    "exchange",
+    "steps",
+    "norm",
+)
 STATES = ("warm", "cold", "overlapped")
 OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel", "code")
@@ -99,18 +110,31 @@ def join(lines):
                 line = {**line, "code": described["code"][code]}
         except KeyError as missing:
             raise RecordError(f"no description of {missing.args[0]}") from None
-        yield joined(line, run, matrix, kernel, baselines.get((line["run"], line["matrix"], line["precision"])))
+        yield joined(
+            line,
+            run,
+            matrix,
+            kernel,
+            baselines.get((line["run"], line["matrix"], line["precision"])),
+        )
 
 
 def joined(line, run, matrix, kernel, baseline):
     on_host = kernel.get("host", False)
-    record = {"program": "", **{k: v for k, v in run.items() if k != "id"}, "time": run["id"][:19] + "Z", "choice": ""}
+    record = {
+        "program": "",
+        **{k: v for k, v in run.items() if k != "id"},
+        "time": run["id"][:19] + "Z",
+        "choice": "",
+    }
     if on_host:
         record["device"] = run.get("processor", run["device"])
         for library in ("driver", "cuda", "cusparse"):
             record.pop(library, None)
     record.update({k: v for k, v in matrix.items() if k not in ("run", "name")})
-    record.update({k: v for k, v in kernel.items() if k not in ("run", "name", "host")}, host=on_host)
+    record.update(
+        {k: v for k, v in kernel.items() if k not in ("run", "name", "host")}, host=on_host
+    )
     record.update(line)
     add_times(record, "", line)
     if baseline:
@@ -128,8 +152,14 @@ def add_times(record, prefix, line):
         if f"{state}_ms" in line:
             lower, median, upper, samples = line[f"{state}_ms"]
             name = prefix + state
-            record.update({column(name, "lower"): lower, column(name): median, column(name, "upper"): upper,
-                           f"{name}_samples": samples})
+            record.update(
+                {
+                    column(name, "lower"): lower,
+                    column(name): median,
+                    column(name, "upper"): upper,
+                    f"{name}_samples": samples,
+                }
+            )
 
 
 def add_multigpu(record):
@@ -137,7 +167,12 @@ def add_multigpu(record):
     if "step_ms" not in record:
         return
     fastest = min(record["step_ms"].values(), key=lambda spread: spread[1])
-    record.update({column("best_step", quartile): time for quartile, time in zip(("lower", "median", "upper"), fastest)})
+    record.update(
+        {
+            column("best_step", quartile): time
+            for quartile, time in zip(("lower", "median", "upper"), fastest)
+        }
+    )
     busy = [part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     if busy:
         record["busy_deviation_ms"] = statistics.pstdev(busy)
@@ -163,15 +198,28 @@ def combined_line(lines):
     for name in line.keys() & {column(state) for state in STATES}:
         line[name] = spread([each[name] for each in lines])
     if "step_ms" in line:
-        line["step_ms"] = {drive: spread([each["step_ms"][drive] for each in lines]) for drive in line["step_ms"]}
-    for name in line.keys() & {"setup_ms", "preprocess_ms", "total_ms", "one_gpu_step_ms", "copy_gb_per_s"}:
+        line["step_ms"] = {
+            drive: spread([each["step_ms"][drive] for each in lines]) for drive in line["step_ms"]
+        }
+    for name in line.keys() & {
+        "setup_ms",
+        "preprocess_ms",
+        "total_ms",
+        "one_gpu_step_ms",
+        "copy_gb_per_s",
+    }:
         line[name] = statistics.median(each[name] for each in lines)
     return line
 
 
 def spread(times):
     medians = [median for _, median, *_ in times]
-    return [min(medians), statistics.median(medians), max(medians), sum(samples for *_, samples in times)]
+    return [
+        min(medians),
+        statistics.median(medians),
+        max(medians),
+        sum(samples for *_, samples in times),
+    ]
 
 
 def records_in(file):
@@ -180,12 +228,16 @@ def records_in(file):
     try:
         yield from join(parsed(file.read_text(encoding="utf-8"), file.name))
     except RecordError as error:
-        raise RecordError(str(error) if str(error).startswith(file.name) else f"{file.name}: {error}") from None
+        raise RecordError(
+            str(error) if str(error).startswith(file.name) else f"{file.name}: {error}"
+        ) from None
 
 
 def jsonl(lines):
     """Dictionaries as lines of JSON without blanks."""
-    return "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines)
+    return "".join(
+        json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines
+    )
 
 
 def append(file, lines):
@@ -193,7 +245,15 @@ def append(file, lines):
     file = Path(file)
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     known = set(text.splitlines())
-    write_whole(file, text + "".join(f"{line}\n" for line in lines if line not in known or description_of(json.loads(line)) is None))
+    write_whole(
+        file,
+        text
+        + "".join(
+            f"{line}\n"
+            for line in lines
+            if line not in known or description_of(json.loads(line)) is None
+        ),
+    )
 
 
 def write_whole(file, data):
@@ -217,8 +277,11 @@ def tidied(lines, is_current=lambda matrix: True):
     one, so that a diff shows what was measured again."""
     newest, baselines, described = {}, {}, {kind: {} for kind in DESCRIPTIONS}
     lines = list(lines)
-    stale = {key_of("matrix", line["matrix"]) for line in lines
-             if description_of(line) == "matrix" and not is_current(line["matrix"])}
+    stale = {
+        key_of("matrix", line["matrix"])
+        for line in lines
+        if description_of(line) == "matrix" and not is_current(line["matrix"])
+    }
     for line in lines:
         if not description_of(line) and (line["run"], line["matrix"]) in stale:
             continue
@@ -239,13 +302,23 @@ def tidied(lines, is_current=lambda matrix: True):
         if "verified" in line and key not in measured:
             kept += [baselines[key]] if key in baselines else []
             measured.add(key)
-    used = {"run": {line["run"] for line in kept}, "matrix": {(line["run"], line["matrix"]) for line in kept},
-            "kernel": {(line["run"], line["kernel"]) for line in kept},
-            "code": {line.get("code") for line in kept}}
-    return [line for kind in DESCRIPTIONS for key, line in sorted(described[kind].items()) if key in used[kind]] + kept
+    used = {
+        "run": {line["run"] for line in kept},
+        "matrix": {(line["run"], line["matrix"]) for line in kept},
+        "kernel": {(line["run"], line["kernel"]) for line in kept},
+        "code": {line.get("code") for line in kept},
+    }
+    return [
+        line
+        for kind in DESCRIPTIONS
+        for key, line in sorted(described[kind].items())
+        if key in used[kind]
+    ] + kept
 
 
 def tidy(file, is_current=lambda matrix: True):
     """Tidies a file of records in place."""
     file = Path(file)
-    write_whole(file, jsonl(tidied(parsed(file.read_text(encoding="utf-8"), file.name), is_current)))
+    write_whole(
+        file, jsonl(tidied(parsed(file.read_text(encoding="utf-8"), file.name), is_current))
+    )

@@ -6,7 +6,16 @@ import functools
 import json
 from pathlib import Path
 
-from record_format import LIBRARY, RecordError, column, description_of, outcome_of, parsed, records_in, thing_of
+from record_format import (
+    LIBRARY,
+    RecordError,
+    column,
+    description_of,
+    outcome_of,
+    parsed,
+    records_in,
+    thing_of,
+)
 from sets import fits, is_declared
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +24,7 @@ STAND_IN = "* stand-in: generated, of the same kind and size, since the file is 
 
 
 # --- Measured -------------------------------------------------------------------------------------
+
 
 def files_in(directory):
     return sorted(Path(directory).glob("*.jsonl"))
@@ -58,24 +68,41 @@ def code_state(record):
     """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is UNKNOWN_CODE; None: with
     the same, or with none of ours (kernels of the host and of cuSPARSE)."""
     code = record.get("code")
-    if record.get("host") or record.get("backend") == "cpu" or code == LIBRARY or record["kernel"].startswith("cusparse_"):
+    if (
+        record.get("host")
+        or record.get("backend") == "cpu"
+        or code == LIBRARY
+        or record["kernel"].startswith("cusparse_")
+    ):
         return None
     if not code:
         return UNKNOWN_CODE
     today = todays_code().get(code["arch"], {})
-    return None if all(today.get(function) == hashed for function, hashed in code["functions"].items()) else OTHER_CODE
+    return (
+        None
+        if all(today.get(function) == hashed for function, hashed in code["functions"].items())
+        else OTHER_CODE
+    )
 
 
 def code_note(records):
     """A sentence on those of `records` that were measured with other code, or nothing."""
     kernels = sorted({r["kernel"] for r in records if code_state(r) == OTHER_CODE})
-    return [f"Measured with other machine code than today's build has: {', '.join(kernels)}; `make evidence` tells how to "
-            "measure again."] if kernels else []
+    return (
+        [
+            f"Measured with other machine code than today's build has: {', '.join(kernels)}; `make evidence` tells how to "
+            "measure again."
+        ]
+        if kernels
+        else []
+    )
 
 
 def is_current(record):
     """Whether a record is not of a stand-in that was made in another way than now."""
-    return record.get("source") != "stand-in" or stand_ins().get(record["matrix"]) == record.get("detail")
+    return record.get("source") != "stand-in" or stand_ins().get(record["matrix"]) == record.get(
+        "detail"
+    )
 
 
 def is_current_matrix(description):
@@ -97,15 +124,28 @@ def current_outcomes(file):
             details[line["matrix"]["run"], line["matrix"]["name"]] = line["matrix"]
         elif outcome_of(line):
             found.append(line)
-    return [line for line in found if line["matrix"] not in stand_ins() or is_current(
-        {**details.get((line["run"], line["matrix"]), {"source": "stand-in"}), "matrix": line["matrix"]})]
+    return [
+        line
+        for line in found
+        if line["matrix"] not in stand_ins()
+        or is_current(
+            {
+                **details.get((line["run"], line["matrix"]), {"source": "stand-in"}),
+                "matrix": line["matrix"],
+            }
+        )
+    ]
 
 
 def current_looks(file):
     """{matrix: what `spmv info --json` said of it} of results/matrices.jsonl, but those of stand-ins that are made in
     another way now."""
     lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).exists() else []
-    return {info["matrix"]["name"]: info for info in map(json.loads, lines) if is_current_matrix(info["matrix"])}
+    return {
+        info["matrix"]["name"]: info
+        for info in map(json.loads, lines)
+        if is_current_matrix(info["matrix"])
+    }
 
 
 def read(files):
@@ -133,8 +173,13 @@ def has_baseline(record):
 
 def rows_of(files, program="", keep=lambda record: True):
     """One program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
-    return [row for row in read(files) if row["program"] == program
-            and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0) and keep(row)]
+    return [
+        row
+        for row in read(files)
+        if row["program"] == program
+        and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0)
+        and keep(row)
+    ]
 
 
 def read_records(device, results=None, program=""):
@@ -147,7 +192,10 @@ def read_records(device, results=None, program=""):
 
 def with_setup_alone(rows, directory):
     """The rows with setup and preprocess as they were measured with nothing beside them (alone/), where they were."""
-    found = {identity(r): {name: r[name] for name in ("setup_ms", "preprocess_ms", "alone")} for r in read(files_in(directory / "alone"))}
+    found = {
+        identity(r): {name: r[name] for name in ("setup_ms", "preprocess_ms", "alone")}
+        for r in read(files_in(directory / "alone"))
+    }
     return [{**row, **found.get(identity(row), {})} for row in rows]
 
 
@@ -176,9 +224,14 @@ def milliseconds(record, state="warm", quartile="median"):
 def is_tie(one, other):
     """Whether two warm times differ by no more than processes do: their spreads overlap. One process repeats itself more closely
     than several do, so a record of fewer processes has the other's spread."""
+
     def reach(record, beside):
         of = beside if record.get("processes", 1) < beside.get("processes", 1) else record
-        return [milliseconds(of, "warm", end) * milliseconds(record) / milliseconds(of) for end in ("lower", "upper")]
+        return [
+            milliseconds(of, "warm", end) * milliseconds(record) / milliseconds(of)
+            for end in ("lower", "upper")
+        ]
+
     (least, greatest), (others_least, others_greatest) = reach(one, other), reach(other, one)
     return least <= others_greatest and others_least <= greatest
 
@@ -205,10 +258,22 @@ def bandwidth(record, state="warm", quartile="median"):
 
 
 # GB/s of a GPU's memory by its data sheet.
-DATA_SHEET = {"H200": 4800, "H100 80GB HBM3": 3350, "A100-SXM4-80GB": 2039, "RTX 4090": 1008, "T4": 320}
+DATA_SHEET = {
+    "H200": 4800,
+    "H100 80GB HBM3": 3350,
+    "A100-SXM4-80GB": 2039,
+    "RTX 4090": 1008,
+    "T4": 320,
+}
 
 
-L2_BYTES = {"H200": 60 << 20, "H100 80GB HBM3": 50 << 20, "A100-SXM4-80GB": 40 << 20, "RTX 4090": 72 << 20, "T4": 4 << 20}
+L2_BYTES = {
+    "H200": 60 << 20,
+    "H100 80GB HBM3": 50 << 20,
+    "A100-SXM4-80GB": 40 << 20,
+    "RTX 4090": 72 << 20,
+    "T4": 4 << 20,
+}
 
 
 def data_sheet(device, sheet=DATA_SHEET):
@@ -250,10 +315,16 @@ class Data:
         keep = has_baseline if files else is_shown
         files = files or files_in(directory)
         self.directory = directory.name
-        self.times = {identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)}
+        self.times = {
+            identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)
+        }
         self.multigpu = rows_of(files, "multigpu", keep)
         self.shapes = current_looks(results / "matrices.jsonl")
-        self.refused = {identity(line) for file in (*files, *files_in(directory / "alone")) for line in current_outcomes(file)}
+        self.refused = {
+            identity(line)
+            for file in (*files, *files_in(directory / "alone"))
+            for line in current_outcomes(file)
+        }
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():
@@ -277,8 +348,12 @@ class Data:
 
     def speedups(self, matrices, precision, own, rival):
         """{matrix: how many times as fast the fastest of `own` is as the fastest of `rival`} where both were measured."""
-        pairs = {m: [self.fastest(m, precision, patterns) for patterns in (own, rival)] for m in matrices}
-        return {m: gflops(one) / gflops(other) for m, (one, other) in pairs.items() if one and other}
+        pairs = {
+            m: [self.fastest(m, precision, patterns) for patterns in (own, rival)] for m in matrices
+        }
+        return {
+            m: gflops(one) / gflops(other) for m, (one, other) in pairs.items() if one and other
+        }
 
     def is_refused(self, matrix, precision, patterns):
         return any(m == matrix and p == precision and fits(k, patterns) for m, p, k in self.refused)
@@ -290,10 +365,19 @@ class Data:
 
     def in_order(self, matrices):
         """Real files and what the papers generated first, then stand-ins, each from the smallest, then what was not measured."""
-        return sorted(matrices, key=lambda m: (m not in self.matrices, self.source(m) == "stand-in", self.matrices.get(m, {}).get("nnz", 0)))
+        return sorted(
+            matrices,
+            key=lambda m: (
+                m not in self.matrices,
+                self.source(m) == "stand-in",
+                self.matrices.get(m, {}).get("nnz", 0),
+            ),
+        )
 
     def label(self, matrix):
         """Its name for an axis, without its parameters if they make it long and no other has that name;
         with a star if it is a stand-in."""
         alike = [name for name in self.matrices if short(name) == short(matrix)]
-        return starred(matrix if len(alike) > 1 or len(matrix) <= 32 else short(matrix), self.source(matrix))
+        return starred(
+            matrix if len(alike) > 1 or len(matrix) <= 32 else short(matrix), self.source(matrix)
+        )

@@ -9,7 +9,17 @@ from pathlib import Path
 from record_format import description_of
 from records import stand_ins
 
-RUN = ("backend", "device", "processor", "driver", "cuda", "cusparse", "compiler", "commit", "command")
+RUN = (
+    "backend",
+    "device",
+    "processor",
+    "driver",
+    "cuda",
+    "cusparse",
+    "compiler",
+    "commit",
+    "command",
+)
 MATRIX = ("source", "detail", "rows", "cols", "nnz")
 KERNEL = ("step", "format", "host")
 RUN_ID = "2026-01-01T00:00:00.000Z"
@@ -38,12 +48,34 @@ def record(kernel, matrix, warm, **changes):
     """A flat record; lines_of() knows what of it belongs to run, matrix, kernel and code. `baseline`: that measurement's
     own fields, or None. `functions`: the machine code, {function: hash}; without, none of ours ran."""
     result = {
-        "run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel, "verified": True, "code": "library",
-        "device": "Some GPU", "driver": "1", "cuda": "13.0", "cusparse": "12.6", "commit": "abc", "command": "spmv",
-        "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000, "step": 2, "format": "CSR",
-        "compulsory_bytes": 80000, "setup_ms": 1.0, "preprocess_ms": 0.5,
-        "warm_ms": quartiles(warm), "cold_ms": quartiles(2 * warm, 0.5, 0.5),
-        "baseline": {"warm_ms": quartiles(warm / 2), "cold_ms": quartiles(warm), "copy_gb_per_s": 4000},
+        "run": RUN_ID,
+        "matrix": matrix,
+        "precision": "f64",
+        "kernel": kernel,
+        "verified": True,
+        "code": "library",
+        "device": "Some GPU",
+        "driver": "1",
+        "cuda": "13.0",
+        "cusparse": "12.6",
+        "commit": "abc",
+        "command": "spmv",
+        "source": "file",
+        "rows": 1000,
+        "cols": 1000,
+        "nnz": 5000,
+        "step": 2,
+        "format": "CSR",
+        "compulsory_bytes": 80000,
+        "setup_ms": 1.0,
+        "preprocess_ms": 0.5,
+        "warm_ms": quartiles(warm),
+        "cold_ms": quartiles(2 * warm, 0.5, 0.5),
+        "baseline": {
+            "warm_ms": quartiles(warm / 2),
+            "cold_ms": quartiles(warm),
+            "copy_gb_per_s": 4000,
+        },
     }
     result.update(changes)
     if result["source"] == "stand-in":
@@ -62,15 +94,45 @@ def lines_of(records):
     for record in records:
         run, matrix, kernel = (record[name] for name in ("run", "matrix", "kernel"))
         add({"run": {"id": run, **{k: record[k] for k in RUN if k in record}}})
-        add({"matrix": {"run": run, "name": matrix, **{k: record[k] for k in MATRIX if k in record}}})
-        add({"kernel": {"run": run, "name": kernel, **{k: record[k] for k in KERNEL if k in record}}})
+        add(
+            {
+                "matrix": {
+                    "run": run,
+                    "name": matrix,
+                    **{k: record[k] for k in MATRIX if k in record},
+                }
+            }
+        )
+        add(
+            {
+                "kernel": {
+                    "run": run,
+                    "name": kernel,
+                    **{k: record[k] for k in KERNEL if k in record},
+                }
+            }
+        )
         if "functions" in record:
             record = {**record, "code": "-".join(record["functions"].values())}
             add({"code": {"name": record["code"], "arch": 90, "functions": record["functions"]}})
-        add({k: v for k, v in record.items() if k not in (*RUN, *MATRIX, *KERNEL, "baseline", "functions")})
+        add(
+            {
+                k: v
+                for k, v in record.items()
+                if k not in (*RUN, *MATRIX, *KERNEL, "baseline", "functions")
+            }
+        )
         if "baseline" in record:
-            add({"run": run, "matrix": matrix, "precision": record["precision"], "kernel": "baseline", "verified": True,
-                 **record["baseline"]})
+            add(
+                {
+                    "run": run,
+                    "matrix": matrix,
+                    "precision": record["precision"],
+                    "kernel": "baseline",
+                    "verified": True,
+                    **record["baseline"],
+                }
+            )
     return [json.dumps(line) for line in lines]
 
 

@@ -28,11 +28,29 @@ def scaling_table(records):
     def row(r):
         busy = [1e3 * part["busy_ms"] for part in r["parts"] if "busy_ms" in part]
         one = one_gpu.get((r["matrix"], r["kernel"])) if r["gpus"] > 1 else None
-        return [r["matrix"], f"{r['nnz'] / 1e6:.1f}", r["kernel"], r["exchange"], "PCSR-I" if r["partition"] == "rows" else "PCSR-II",
-                str(r["gpus"]), f"{1e3 * r['best_step_ms']:.1f}", f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
-                f"{100 * one['best_step_ms'] / (r['gpus'] * r['best_step_ms']):.1f}%" if one else "-"]
+        return [
+            r["matrix"],
+            f"{r['nnz'] / 1e6:.1f}",
+            r["kernel"],
+            r["exchange"],
+            "PCSR-I" if r["partition"] == "rows" else "PCSR-II",
+            str(r["gpus"]),
+            f"{1e3 * r['best_step_ms']:.1f}",
+            f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
+            f"{100 * one['best_step_ms'] / (r['gpus'] * r['best_step_ms']):.1f}%" if one else "-",
+        ]
 
-    header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", "us per step", "GPUs busy", "efficiency"]
+    header = [
+        "matrix",
+        "million nonzeros",
+        "kernel",
+        "exchange",
+        "partition",
+        "GPUs",
+        "us per step",
+        "GPUs busy",
+        "efficiency",
+    ]
     return Table("", header, [row(r) for r in records]).markdown()
 
 
@@ -41,7 +59,10 @@ def paper_table(data, gpus=2):
     beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
-    found = [[efficiencies(data, gpus, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
+    found = [
+        [efficiencies(data, gpus, exchange, ours) for exchange in (True, False)]
+        for ours in (False, True)
+    ]
     nonzeros = published("he_gao_2016_table3").nonzeros()
     percents = [[], []]
     heads = f"   1 GPU{gpus:3} GPUs  beyond  efficiency"
@@ -55,38 +76,72 @@ def paper_table(data, gpus=2):
                 line += f"{'not measured':>36}"
                 continue
             of_all.append(step["percent"])
-            time, beyond = 1e3 * step["best_step_ms"], 1e3 * (step["best_step_ms"] - product["best_step_ms"])
+            time, beyond = (
+                1e3 * step["best_step_ms"],
+                1e3 * (step["best_step_ms"] - product["best_step_ms"]),
+            )
             line += f"{time * gpus * step['percent'] / 100:8.1f}{time:8.1f}{beyond:8.1f}{step['percent']:11.0f}%"
         yield line
-    yield f"{'mean':15}" + "".join(f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all)
+    yield f"{'mean':15}" + "".join(
+        f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all
+    )
 
 
 def ranks_table(data):
     """Lines of text: microseconds per step of one process, with stores, and of a process per GPU, by its exchange: records in ranks/, of
     today's machine code."""
     exchanges = ["stores", "nccl", "mpi"]
-    times, one_process = {}, {(r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"] for r in data.multigpu if "best_step_ms" in r}
-    for record in rows_of(files_in(data.results / data.directory / "ranks"), "multigpu_mpi", lambda record: code_state(record) is None):
-        times.setdefault((record["matrix"], record["ranks"]), {})[record["exchange"]] = record["best_step_ms"]
+    times, one_process = (
+        {},
+        {
+            (r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"]
+            for r in data.multigpu
+            if "best_step_ms" in r
+        },
+    )
+    for record in rows_of(
+        files_in(data.results / data.directory / "ranks"),
+        "multigpu_mpi",
+        lambda record: code_state(record) is None,
+    ):
+        times.setdefault((record["matrix"], record["ranks"]), {})[record["exchange"]] = record[
+            "best_step_ms"
+        ]
     yield f"{'us per step':15}{'one process':>16}{'a process per GPU':^30}".rstrip()
-    yield f"{'matrix':12}GPUs{exchanges[0]:>15}" + "".join(f"{exchange:>10}" for exchange in exchanges)
+    yield f"{'matrix':12}GPUs{exchanges[0]:>15}" + "".join(
+        f"{exchange:>10}" for exchange in exchanges
+    )
     for (matrix, ranks), of in times.items():
-        columns = [(one_process.get((matrix, ranks, "stores")), 15), *((of.get(exchange), 10) for exchange in exchanges)]
-        yield f"{matrix:12}{ranks:4}" + "".join(f"{DASH:>{width}}" if time is None else f"{1e3 * time:{width}.1f}" for time, width in columns)
+        columns = [
+            (one_process.get((matrix, ranks, "stores")), 15),
+            *((of.get(exchange), 10) for exchange in exchanges),
+        ]
+        yield f"{matrix:12}{ranks:4}" + "".join(
+            f"{DASH:>{width}}" if time is None else f"{1e3 * time:{width}.1f}"
+            for time, width in columns
+        )
 
 
 def main():
     arguments = sys.argv[1:]
     tables = {"--paper": (paper_table, 2), "--ranks": (ranks_table, 1)}
     (table, most), given = tables.get((arguments or [""])[0], (None, 0)), arguments[1:]
-    if not arguments or table and not (0 < len(given) <= most and all(map(str.isdecimal, given[1:]))):
+    if (
+        not arguments
+        or table
+        and not (0 < len(given) <= most and all(map(str.isdecimal, given[1:])))
+    ):
         sys.exit(__doc__)
     try:
         if table:
             print("\n".join(table(Data(given[0]), *map(int, given[1:]))))
             return
         are_files = Path(arguments[0]).is_file()
-        records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")
+        records = (
+            rows_of(arguments, "multigpu")
+            if are_files
+            else read_records(arguments[0], program="multigpu")
+        )
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
     records = [record for record in records if "best_step_ms" in record]

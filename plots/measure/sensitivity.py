@@ -31,19 +31,56 @@ def fastest(times):
 def line(label, before, after):
     """What becomes of the times `before` where the protocol gives `after`."""
     changes = sorted(abs(after[thing] / ms - 1) for thing, ms in before.items() if thing in after)
-    was, is_now = fastest(before), fastest({thing: ms for thing, ms in after.items() if thing in before})
-    return [label, str(len(changes)), *(f"{100 * change:.1f}%" for change in (median(changes), changes[int(0.95 * len(changes))], changes[-1])),
-            f"{sum(is_now[matrix] != was[matrix] for matrix in is_now)} of {len(is_now)}"]
+    was, is_now = (
+        fastest(before),
+        fastest({thing: ms for thing, ms in after.items() if thing in before}),
+    )
+    return [
+        label,
+        str(len(changes)),
+        *(
+            f"{100 * change:.1f}%"
+            for change in (median(changes), changes[int(0.95 * len(changes))], changes[-1])
+        ),
+        f"{sum(is_now[matrix] != was[matrix] for matrix in is_now)} of {len(is_now)}",
+    ]
 
 
 def table(directory):
-    usual, longer = (read([directory / "sensitivity" / f"warm_up_{count}.jsonl"]) for count in (10, 100))
+    usual, longer = (
+        read([directory / "sensitivity" / f"warm_up_{count}.jsonl"]) for count in (10, 100)
+    )
     times = times_of(usual, milliseconds)
-    rows = [line("100 launches before the timed ones", times, times_of(longer, milliseconds)),
-            line("one process: the fastest of three", times, times_of(usual, lambda r: milliseconds(r, quartile="lower"))),
-            line("one process: the slowest of three", times, times_of(usual, lambda r: milliseconds(r, quartile="upper"))),
-            line("the L2 flushed before each product", times, times_of(usual, lambda r: milliseconds(r, "cold")))]
-    return Table("", ["what changes", "times", "median change", "95% below", "most", "another kernel is the fastest on"], rows)
+    rows = [
+        line("100 launches before the timed ones", times, times_of(longer, milliseconds)),
+        line(
+            "one process: the fastest of three",
+            times,
+            times_of(usual, lambda r: milliseconds(r, quartile="lower")),
+        ),
+        line(
+            "one process: the slowest of three",
+            times,
+            times_of(usual, lambda r: milliseconds(r, quartile="upper")),
+        ),
+        line(
+            "the L2 flushed before each product",
+            times,
+            times_of(usual, lambda r: milliseconds(r, "cold")),
+        ),
+    ]
+    return Table(
+        "",
+        [
+            "what changes",
+            "times",
+            "median change",
+            "95% below",
+            "most",
+            "another kernel is the fastest on",
+        ],
+        rows,
+    )
 
 
 def main(argv):

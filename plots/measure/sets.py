@@ -36,7 +36,12 @@ def groups_of(name):
 
 @functools.lru_cache
 def published_nonzeros():
-    return {matrix: nonzeros for names in declared()["tables"].values() for name in names for matrix, nonzeros in published(name).nonzeros().items()}
+    return {
+        matrix: nonzeros
+        for names in declared()["tables"].values()
+        for name in names
+        for matrix, nonzeros in published(name).nonzeros().items()
+    }
 
 
 def nonzeros_of(spec):
@@ -50,7 +55,9 @@ def nonzeros_of(spec):
     if found := re.match(r"(stencil[23]d|dense):([\dx]+)", name):
         size = math.prod(map(int, found[2].split("x")))
         points = re.search(r"points=(\d+)", name)
-        per_point = int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
+        per_point = (
+            int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
+        )
         unknowns = re.search(r"dof=(\d+)", name)
         return size * per_point * (int(unknowns[1]) ** 2 if unknowns else 1)
     if found := re.match(r"random:(\d+)x\d+,nnz_per_row=(\d+)", name):
@@ -67,29 +74,43 @@ def data_files(pattern):
 def expanded(text, files=data_files):
     """The names that an entry of `matrices` stands for; `files` finds those of a pattern."""
     if text == "@sets":
-        return [name for keys in declared()["set"].values() if "records" in keys for name in matrices_of(keys, files)]
+        return [
+            name
+            for keys in declared()["set"].values()
+            if "records" in keys
+            for name in matrices_of(keys, files)
+        ]
     if text.startswith("@"):
         tables = declared()["tables"].get(text[1:])
         if tables is not None:
             return [matrix for name in tables for matrix in published(name).matrices()]
         return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry, files)]
     if text.startswith("files:"):
-        return files(text[len("files:"):])
+        return files(text[len("files:") :])
     if found := re.search(r"\{(\d+)\.\.(\d+)\}", text):
-        return [text[:found.start()] + str(n) + text[found.end():] for n in range(int(found[1]), int(found[2]) + 1)]
+        return [
+            text[: found.start()] + str(n) + text[found.end() :]
+            for n in range(int(found[1]), int(found[2]) + 1)
+        ]
     return [text]
 
 
 def matrices_of(group, files=data_files):
     """From the smallest on."""
     names = dict.fromkeys(name for entry in group["matrices"] for name in expanded(entry, files))
-    return sorted((name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))), key=nonzeros_of)
+    return sorted(
+        (name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))),
+        key=nonzeros_of,
+    )
 
 
 def kernels_of(group, every):
     """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
-    patterns = [one for pattern in group.get("kernels", ["*"])
-                for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])]
+    patterns = [
+        one
+        for pattern in group.get("kernels", ["*"])
+        for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])
+    ]
     chosen = []
     for kernel in every:
         keep = False
@@ -140,6 +161,13 @@ def precisions_of(keys):
 def is_declared(record):
     """Whether a set measures what a joined record did. Of what `make bench MATRICES=... KERNELS=...` measured beside the sets, no
     figure, table or claim is made."""
-    return any(keys.get("program", "") == record["program"] and record["precision"] in precisions_of(keys)
-               and (record["matrix"] in names or record["source"] == "file" and fits(f"{record['matrix']}.mtx.gz", patterns))
-               for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]))
+    return any(
+        keys.get("program", "") == record["program"]
+        and record["precision"] in precisions_of(keys)
+        and (
+            record["matrix"] in names
+            or record["source"] == "file"
+            and fits(f"{record['matrix']}.mtx.gz", patterns)
+        )
+        for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"])
+    )

@@ -22,21 +22,27 @@ class Table:
             assert len(row) == len(columns), (title, row)
 
     def markdown(self):
-        lines = ["| " + " | ".join(self.columns) + " |",
-                 "|" + " :--- |" * self.words + " ---: |" * (len(self.columns) - self.words)]
+        lines = [
+            "| " + " | ".join(self.columns) + " |",
+            "|" + " :--- |" * self.words + " ---: |" * (len(self.columns) - self.words),
+        ]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return "\n".join(lines + [""] + [f"{note}  " for note in self.notes]).rstrip() + "\n"
 
     def html(self):
         def line(cells, tag):
-            return "".join(f"<{tag}{'' if c < self.words else ' class=number'}>{escape(text)}</{tag}>"
-                           for c, text in enumerate(cells))
+            return "".join(
+                f"<{tag}{'' if c < self.words else ' class=number'}>{escape(text)}</{tag}>"
+                for c, text in enumerate(cells)
+            )
 
         body = "".join(f"<tr>{line(row, 'td')}</tr>\n" for row in self.rows)
         notes = "".join(f"<p class=note>{escape(note)}</p>\n" for note in self.notes)
         size = "wide tall" if len(self.rows) > 30 else "wide"
-        return (f"<div class='{size}'><table><thead><tr>{line(self.columns, 'th')}</tr></thead>\n"
-                f"<tbody>{body}</tbody></table></div>\n{notes}")
+        return (
+            f"<div class='{size}'><table><thead><tr>{line(self.columns, 'th')}</tr></thead>\n"
+            f"<tbody>{body}</tbody></table></div>\n{notes}"
+        )
 
 
 def looks_table(title, data, rows, heads, theirs, ours, notes=()):
@@ -46,9 +52,26 @@ def looks_table(title, data, rows, heads, theirs, ours, notes=()):
     for row in rows:
         info = data.shapes.get(row["matrix"])
         source = info and info["matrix"]["source"]
-        lines.append([row["matrix"], *theirs(row), *((look(info) if info else DASH) for look in ours.values()), source or DASH])
-    return Table(title, ["matrix", *heads, *(f"ours: {head}" if not at else head for at, head in enumerate(ours)), "source"], lines,
-                 notes, dash="is a matrix that was not looked at: `make bench SET=shapes` looks at those that it can load.")
+        lines.append(
+            [
+                row["matrix"],
+                *theirs(row),
+                *((look(info) if info else DASH) for look in ours.values()),
+                source or DASH,
+            ]
+        )
+    return Table(
+        title,
+        [
+            "matrix",
+            *heads,
+            *(f"ours: {head}" if not at else head for at, head in enumerate(ours)),
+            "source",
+        ],
+        lines,
+        notes,
+        dash="is a matrix that was not looked at: `make bench SET=shapes` looks at those that it can load.",
+    )
 
 
 def cell(value):

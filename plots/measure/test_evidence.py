@@ -18,16 +18,39 @@ class Evidence(Scratch):
     def setUp(self):
         super().setUp()
         self.file = self.root / "Some_GPU" / "bench.jsonl"
-        for module, name, value in ((records, "todays_code", lambda: TODAY), (evidence, "RESULTS", self.root), (measure, "RESULTS", self.root)):
+        for module, name, value in (
+            (records, "todays_code", lambda: TODAY),
+            (evidence, "RESULTS", self.root),
+            (measure, "RESULTS", self.root),
+        ):
             self.patch(module, name, value)
-        write(self.file, [record("same", "m", 1, functions={"f": "1", "g": "2"}), record("changed", "m", 1, functions={"f": "1", "g": "3"}),
-                          record("gone", "m", 1, functions={"h": "1"}), record("library", "m", 1, code="library"), record("old", "m", 1, code=None),
-                          record("cusparse_x", "m", 1, code=None), record("on_host", "m", 1, host=True)])
+        write(
+            self.file,
+            [
+                record("same", "m", 1, functions={"f": "1", "g": "2"}),
+                record("changed", "m", 1, functions={"f": "1", "g": "3"}),
+                record("gone", "m", 1, functions={"h": "1"}),
+                record("library", "m", 1, code="library"),
+                record("old", "m", 1, code=None),
+                record("cusparse_x", "m", 1, code=None),
+                record("on_host", "m", 1, host=True),
+            ],
+        )
 
     def test_states(self):
         states = {r["kernel"]: code_state(r) for r in records_in(self.file)}
-        self.assertEqual(states, {"same": None, "changed": OTHER_CODE, "gone": OTHER_CODE, "library": None, "old": UNKNOWN_CODE,
-                                  "cusparse_x": None, "on_host": None})
+        self.assertEqual(
+            states,
+            {
+                "same": None,
+                "changed": OTHER_CODE,
+                "gone": OTHER_CODE,
+                "library": None,
+                "old": UNKNOWN_CODE,
+                "cusparse_x": None,
+                "on_host": None,
+            },
+        )
 
     def test_a_note_names_the_kernels(self):
         found = {r["kernel"]: r for r in records_in(self.file)}
@@ -36,13 +59,33 @@ class Evidence(Scratch):
 
     def test_tidying_keeps_the_descriptions_of_what_it_keeps(self):
         text = self.file.read_text()
-        write(self.file, [record("changed", "m", 1, functions={"f": "1", "g": "2"}, run="2026-02-01T00:00:00.000Z")])
+        write(
+            self.file,
+            [
+                record(
+                    "changed",
+                    "m",
+                    1,
+                    functions={"f": "1", "g": "2"},
+                    run="2026-02-01T00:00:00.000Z",
+                )
+            ],
+        )
         kept = tidied(parsed(text + self.file.read_text(), "a"))
-        self.assertEqual(sorted(line["code"]["name"] for line in kept if "code" in line and isinstance(line["code"], dict)), ["1", "1-2"])
+        self.assertEqual(
+            sorted(
+                line["code"]["name"]
+                for line in kept
+                if "code" in line and isinstance(line["code"], dict)
+            ),
+            ["1", "1-2"],
+        )
 
     def test_stale_ones_count_as_missing(self):
-        for stale, done in ((False, {"same", "changed", "gone", "library", "old", "cusparse_x", "on_host"}),
-                            (True, {"same", "library", "cusparse_x", "on_host"})):
+        for stale, done in (
+            (False, {"same", "changed", "gone", "library", "old", "cusparse_x", "on_host"}),
+            (True, {"same", "library", "cusparse_x", "on_host"}),
+        ):
             store = measure.Store("Some_GPU", self.root, True, stale=stale)
             self.assertEqual({kernel for _, _, _, kernel, *_ in store.done_in("bench.jsonl")}, done)
 
@@ -50,28 +93,68 @@ class Evidence(Scratch):
         write(self.file, [record("same", "m", 1, functions={"f": "1"}, processes=2)])
         for stale, processes, left in ((True, 3, True), (True, 2, False), (False, 3, False)):
             store = measure.Store("Some_GPU", self.root, True, stale=stale)
-            job = measure.Job({"records": "bench.jsonl", "processes": processes}, "m", "f64", ["same"])
+            job = measure.Job(
+                {"records": "bench.jsonl", "processes": processes}, "m", "f64", ["same"]
+            )
             self.assertEqual(measure.still_to_do(job, store, 1) is not None, left)
 
     def test_the_commands(self):
-        on_files = {"backend": "cuda", "matrices": ["files:real.*"], "precisions": ["f64"], "kernels": ["same"], "records": "bench.jsonl"}
-        several = {**on_files, "matrices": ["m"], "gpus": [1, 2, 4], "exchange": ["none"], "program": "multigpu"}
-        declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"}, "b": on_files, "c": several,
-                            **{name: {"sets": ["a", "b", "c"] if name == "full" else []} for name in evidence.SHOWN}},
-                    "nonzeros": {}, "tables": {}, "lists": {}}
+        on_files = {
+            "backend": "cuda",
+            "matrices": ["files:real.*"],
+            "precisions": ["f64"],
+            "kernels": ["same"],
+            "records": "bench.jsonl",
+        }
+        several = {
+            **on_files,
+            "matrices": ["m"],
+            "gpus": [1, 2, 4],
+            "exchange": ["none"],
+            "program": "multigpu",
+        }
+        declared = {
+            "set": {
+                "a": {
+                    "backend": "cuda",
+                    "matrices": ["m"],
+                    "precisions": ["f64"],
+                    "records": "bench.jsonl",
+                },
+                "b": on_files,
+                "c": several,
+                **{
+                    name: {"sets": ["a", "b", "c"] if name == "full" else []}
+                    for name in evidence.SHOWN
+                },
+            },
+            "nonzeros": {},
+            "tables": {},
+            "lists": {},
+        }
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": true}]'
-        write(self.file.parent / "more.jsonl", [record("old", "real", 1, code=None), record("on_host", "m", 1, gpus=2)])
+        write(
+            self.file.parent / "more.jsonl",
+            [record("old", "real", 1, code=None), record("on_host", "m", 1, gpus=2)],
+        )
         for cached in (sets.declarations, sets.groups_with):
             cached.cache_clear()
             self.addCleanup(cached.cache_clear)
-        for module, name, value in ((sets, "declared", declared), (measure, "declared", declared), (measure, "output_of", kernels),
-                                    (evidence, "directory_of", self.root / "Some_GPU")):
+        for module, name, value in (
+            (sets, "declared", declared),
+            (measure, "declared", declared),
+            (measure, "output_of", kernels),
+            (evidence, "directory_of", self.root / "Some_GPU"),
+        ):
             self.patch(module, name, lambda *_, value=value: value)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
-        for line in ("Some_GPU: 9 records; 5 of today's machine code or none of ours, 2 of other code, 2 unknown\n", "other code: changed, 1",
-                     "make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed",
-                     "  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about",
-                     "make bench SET=c ARGS=--stale    # needs 2 GPUs; about",
-                     "in no set, and in no figure or table: 2 records of 2 kernels, most of on_host (1), old (1)"):
+        for line in (
+            "Some_GPU: 9 records; 5 of today's machine code or none of ours, 2 of other code, 2 unknown\n",
+            "other code: changed, 1",
+            "make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed",
+            "  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about",
+            "make bench SET=c ARGS=--stale    # needs 2 GPUs; about",
+            "in no set, and in no figure or table: 2 records of 2 kernels, most of on_host (1), old (1)",
+        ):
             self.assertIn(line, out.getvalue())

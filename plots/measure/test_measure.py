@@ -159,16 +159,31 @@ class Bench(Scratch):
         return str(path)
 
     def program(self, backend="cuda", devices=1, seconds=0.0):
-        return self.executable("spmv", PROGRAM.format(python=sys.executable, backend=backend, log=self.log, devices=devices,
-                                                      seconds=seconds, plots=Path(__file__).parent))
+        return self.executable(
+            "spmv",
+            PROGRAM.format(
+                python=sys.executable,
+                backend=backend,
+                log=self.log,
+                devices=devices,
+                seconds=seconds,
+                plots=Path(__file__).parent,
+            ),
+        )
 
     def bench(self, *words, status=0, **program):
         """What was said, and what the program noted, line by line. It must end with this status."""
         self.log.write_text("")
         said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
-                mock.patch.object(measure, "RESULTS", self.root), mock.patch.object(sets, "DECLARED", self.root / "sets.toml"):
-            ended = measure.main(["--spmv", self.program(**program), "--results", str(self.root), *words])
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            mock.patch.object(measure, "RESULTS", self.root),
+            mock.patch.object(sets, "DECLARED", self.root / "sets.toml"),
+        ):
+            ended = measure.main(
+                ["--spmv", self.program(**program), "--results", str(self.root), *words]
+            )
         self.assertEqual(ended, status, said.getvalue())
         return said.getvalue(), [line.split() for line in self.log.read_text().splitlines()]
 
@@ -176,20 +191,26 @@ class Bench(Scratch):
         return sorted(tuple(words[1:4]) for words in noted if words[0] == "prepares")
 
     def records(self, device="Some__GPU", file="bench.jsonl"):
-        return [(r["matrix"], r["precision"], r["kernel"]) for r in records_in(self.root / device / file)]
+        return [
+            (r["matrix"], r["precision"], r["kernel"])
+            for r in records_in(self.root / device / file)
+        ]
 
     def test_records_refusals_and_going_on(self):
         names = ("--matrices", "m_2.1K,stencil2d:9x9,dof=2", "--precisions", "f32")
         said, noted = self.bench(*names)
-        self.assertEqual(self.asked(noted), [("m_2.1K", "f32", "csr_scalar,ell"), ("stencil2d:9x9,dof=2", "f32", "csr_scalar,ell")])
+        self.assertEqual(
+            self.asked(noted),
+            [("m_2.1K", "f32", "csr_scalar,ell"), ("stencil2d:9x9,dof=2", "f32", "csr_scalar,ell")],
+        )
         self.assertEqual(len(self.records()), 3)
         self.assertIn("1 refused", said)
         text = (self.root / "Some__GPU" / "bench.jsonl").read_text()
         self.assertEqual(text.count('{"run":{'), 1)
         self.assertIn('"command":"make bench SET=quick MATRICES=', text)
-        refused, = current_outcomes(self.root / "Some__GPU" / "bench.jsonl")
+        (refused,) = current_outcomes(self.root / "Some__GPU" / "bench.jsonl")
         self.assertEqual((refused["kernel"], refused["refused"]), ("ell", "9 times the nonzeros"))
-        run, = {r["run"] for r in records_in(self.root / "Some__GPU" / "bench.jsonl")}
+        (run,) = {r["run"] for r in records_in(self.root / "Some__GPU" / "bench.jsonl")}
         said, noted = self.bench(*names)
         self.assertEqual(noted, [])
         self.assertIn("all have records", said)
@@ -197,19 +218,32 @@ class Bench(Scratch):
         self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "ell"))
         self.bench(*names, "--fresh", "--kernels", "csr*")
         self.assertEqual(len(self.records()), 3)
-        self.assertNotIn(run, (self.root / "Some__GPU" / "bench.jsonl").read_text())  # superseded, and left out
+        self.assertNotIn(
+            run, (self.root / "Some__GPU" / "bench.jsonl").read_text()
+        )  # superseded, and left out
 
     def test_what_several_sets_ask_for_is_one_job(self):
         _, noted = self.bench("some", "times", "--matrices", "m_2.1K", "--precisions", "f64")
         self.assertEqual(self.asked(noted), [("m_2.1K", "f64", "ell,csr_scalar")])
 
     def test_a_failure_costs_one_matrix(self):
-        said, _ = self.bench("--matrices", "m_3K,m_14K,m_2.3K,cant", "--precisions", "f64", "--timeout", "6", status=1)
+        said, _ = self.bench(
+            "--matrices",
+            "m_3K,m_14K,m_2.3K,cant",
+            "--precisions",
+            "f64",
+            "--timeout",
+            "6",
+            status=1,
+        )
         self.assertIn("m_3K f64: FAILED: took longer than", said)
         self.assertIn("m_14K f64: FAILED: out of memory", said)
         self.assertIn("m_2.3K f64: 1 records, 0 refused, 1 FAILED", said)
         self.assertEqual({m for m, *_ in self.records()}, {"m_2.3K", "cant"})
-        failed = {(o["matrix"], o["kernel"]): o["failed"] for o in current_outcomes(self.root / "Some__GPU" / "bench.jsonl")}
+        failed = {
+            (o["matrix"], o["kernel"]): o["failed"]
+            for o in current_outcomes(self.root / "Some__GPU" / "bench.jsonl")
+        }
         self.assertEqual(failed["m_14K", "*"], "out of memory")
         self.assertEqual(failed["m_2.3K", "ell"], "row 3 is wrong")
         self.assertRegex(failed["m_3K", "*"], "took longer")
@@ -224,7 +258,7 @@ class Bench(Scratch):
             measuring += {"prepares": 0, "measures": 1, "ends": -1}[event]
             self.assertIn(measuring, (0, 1))
         # The second was prepared before the first had ended.
-        self.assertEqual(events[:events.index("ends")].count("prepares"), 3)
+        self.assertEqual(events[: events.index("ends")].count("prepares"), 3)
 
     def test_several_processes_are_one_record(self):
         text = (self.root / "sets.toml").read_text()
@@ -232,14 +266,18 @@ class Bench(Scratch):
         said, noted = self.bench("--matrices", "a,m_2.1K", "--precisions", "f64")
         self.assertEqual(len(self.asked(noted)), 6, said)
         found = list(records_in(self.root / "Some__GPU" / "bench.jsonl"))
-        self.assertEqual(sorted((r["matrix"], r["kernel"], r["processes"]) for r in found),
-                         [("a", "csr_scalar", 3), ("a", "ell", 3), ("m_2.1K", "csr_scalar", 3)])
+        self.assertEqual(
+            sorted((r["matrix"], r["kernel"], r["processes"]) for r in found),
+            [("a", "csr_scalar", 3), ("a", "ell", 3), ("m_2.1K", "csr_scalar", 3)],
+        )
         self.assertIn("1 refused", said)
         _, noted = self.bench("--matrices", "m_14K", "--precisions", "f64", status=1)
         self.assertEqual(len(self.asked(noted)), 1, "a process that fails is not repeated")
 
     def test_each_gpu_has_its_own_queue(self):
-        _, noted = self.bench("--matrices", "a,b,c,d,e,f", "--precisions", "f64", devices=2, seconds=0.3)
+        _, noted = self.bench(
+            "--matrices", "a,b,c,d,e,f", "--precisions", "f64", devices=2, seconds=0.3
+        )
         self.assertEqual({words[4] for words in noted}, {"0", "1"})
         first = [words for words in noted if words[0] in ("measures", "ends")][:2]
         self.assertEqual([words[0] for words in first], ["measures", "measures"])
@@ -248,13 +286,18 @@ class Bench(Scratch):
         _, noted = self.bench("host", "multigpu", "times", devices=2, seconds=0.05)
         alone = [words for words in noted if words[4] == "all"]
         self.assertEqual([words[0] for words in alone], ["prepares", "measures", "ends"] * 3)
-        self.assertEqual(noted[-len(alone):], alone)
+        self.assertEqual(noted[-len(alone) :], alone)
         self.assertEqual({words[5] for words in alone}, {"active"})  # a CPU's baseline may spin
         self.assertIn(("m_2.1K", "f64", "eigen_csr"), self.asked(alone))
-        ways = [(r["gpus"], r["exchange"]) for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
+        ways = [
+            (r["gpus"], r["exchange"])
+            for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")
+        ]
         self.assertEqual(ways, [(1, "none"), (1, "packed"), (2, "none"), (2, "packed")])
         self.assertEqual(self.bench("multigpu", devices=2)[1], [])
-        self.assertEqual(len(self.bench("multigpu", devices=4)[1]), 3)  # on four it has not been measured
+        self.assertEqual(
+            len(self.bench("multigpu", devices=4)[1]), 3
+        )  # on four it has not been measured
 
     def test_programs_of_several_gpus_measure_the_kernels_of_their_set(self):
         self.bench("multigpu", devices=2)
@@ -264,13 +307,20 @@ class Bench(Scratch):
         self.assertEqual(sorted(kernels), ["csr_scalar"] * 4 + ["ell"] * 4)
         self.assertEqual(self.bench("published", devices=2)[1], [])
         self.assertEqual(measure.Job({"gpus": [2, 4]}, "cant", "f64").gpus(1), 0)
-        self.assertIsNone(measure.still_to_do(measure.Job({"gpus": [2], "records": "weak.jsonl"}, "cant", "f64"),
-                                              measure.Store("Some__GPU", self.root, True), devices=1))
+        self.assertIsNone(
+            measure.still_to_do(
+                measure.Job({"gpus": [2], "records": "weak.jsonl"}, "cant", "f64"),
+                measure.Store("Some__GPU", self.root, True),
+                devices=1,
+            )
+        )
         _, noted = self.bench("multigpu", "--kernels", "csr_scalar,ell", "--fresh", devices=2)
         self.assertEqual(self.asked(noted), [("cant", "f64", "csr_scalar,ell")])
 
     def test_the_limit_ends_in_time(self):
-        said, noted = self.bench("--matrices", "a,b,c,d,e", "--precisions", "f64", "--limit", "0.5", seconds=1)
+        said, noted = self.bench(
+            "--matrices", "a,b,c,d,e", "--precisions", "f64", "--limit", "0.5", seconds=1
+        )
         self.assertEqual(len(self.asked(noted)), 3)
         self.assertIn("2 left when the time was over", said)
 
@@ -279,9 +329,26 @@ class Bench(Scratch):
             self.log.write_text("")
             with self.subTest(more):
                 code = "import sys, pathlib, measure, sets; sets.DECLARED = pathlib.Path(sys.argv.pop(1)); sys.exit(measure.main())"
-                words = [sys.executable, "-c", code, self.root / "sets.toml", "--spmv", self.program(), "--results", self.root, "--matrices", "m_3K", *more]
-                done = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-                                        env={**os.environ, "PYTHONPATH": str(Path(measure.__file__).parent)})
+                words = [
+                    sys.executable,
+                    "-c",
+                    code,
+                    self.root / "sets.toml",
+                    "--spmv",
+                    self.program(),
+                    "--results",
+                    self.root,
+                    "--matrices",
+                    "m_3K",
+                    *more,
+                ]
+                done = subprocess.Popen(
+                    words,
+                    stderr=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    text=True,
+                    env={**os.environ, "PYTHONPATH": str(Path(measure.__file__).parent)},
+                )
                 end = time.monotonic() + 120
                 while "measures" not in self.log.read_text() and time.monotonic() < end:
                     time.sleep(0.05)
@@ -289,39 +356,69 @@ class Bench(Scratch):
                 _, errors = done.communicate(timeout=120)
                 self.assertEqual(done.returncode, 130, errors)
                 self.assertIn("the same command goes on from here", errors)
-                running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(self.root / "spmv") in contents(path)]
+                running = [
+                    path
+                    for path in Path("/proc").glob("[0-9]*/cmdline")
+                    if os.fsencode(self.root / "spmv") in contents(path)
+                ]
                 self.assertEqual(running, [])
 
     def test_without_a_gpu(self):
-        self.assertEqual(self.bench("times", backend="cpu", status=2)[0], "error: these sets need a GPU: make bench BACKEND=cuda\n")
+        self.assertEqual(
+            self.bench("times", backend="cpu", status=2)[0],
+            "error: these sets need a GPU: make bench BACKEND=cuda\n",
+        )
 
     def test_counters_to_compare(self):
         self.bench("counters", "--device", "Some__GPU", backend="cpu")
         counted = prove_counters.read(self.root / "Some__GPU" / "counters" / "counted.csv")
         self.assertEqual(set(counted), {("diagonal:1", "f32"), ("diagonal:1", "f64")})
-        self.assertEqual(counted["diagonal:1", "f64"]["a_kernel<double>"],
-                         {"launches": 2, "sites": 1, "load requests": 10, "load sectors": 40, "DRAM bytes read": 160})
-        self.assertIn("all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[0])
+        self.assertEqual(
+            counted["diagonal:1", "f64"]["a_kernel<double>"],
+            {
+                "launches": 2,
+                "sites": 1,
+                "load requests": 10,
+                "load sectors": 40,
+                "DRAM bytes read": 160,
+            },
+        )
+        self.assertIn(
+            "all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[0]
+        )
 
     def counted(self, name, file, ncu):
         """Of a function on a GPU, where Nsight Compute is the script `ncu`."""
-        self.executable("tools/cuobjdump", "#!/bin/sh\necho 'Function : _ZN4spmv8a_kernelIdEEvi'; echo ' LDG.E R1;'; echo ' LDG.E R2;'\n")
+        self.executable(
+            "tools/cuobjdump",
+            "#!/bin/sh\necho 'Function : _ZN4spmv8a_kernelIdEEvi'; echo ' LDG.E R1;'; echo ' LDG.E R2;'\n",
+        )
         self.executable("tools/ncu", f"#!/bin/sh\n{ncu}\n")
         with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
             self.bench(name)
-        return prove_counters.read(self.root / "Some__GPU" / "counters" / file)["diagonal:1", "f64"]["a_kernel<double>"]
+        return prove_counters.read(self.root / "Some__GPU" / "counters" / file)[
+            "diagonal:1", "f64"
+        ]["a_kernel<double>"]
 
     def test_counters_of_a_gpu(self):
-        found = self.counted("counters", "measured.csv", f"""case $* in *query*) exit 1 ;; esac
+        found = self.counted(
+            "counters",
+            "measured.csv",
+            f"""case $* in *query*) exit 1 ;; esac
             echo '==PROF== noise'; echo '"ID","Kernel Name","{prove_counters.COUNTERS["load requests"][0]}"'; echo '"","","request"'
-            echo '"0","void spmv::a_kernel<double>(int)","1,200"'; echo '"1","void spmv::a_kernel<double>(int)","34"'""")
+            echo '"0","void spmv::a_kernel<double>(int)","1,200"'; echo '"1","void spmv::a_kernel<double>(int)","34"'""",
+        )
         self.assertEqual(found, {"launches": 2, "loads in code": 2, "load requests": 1234})
 
     def test_times_of_functions_alone(self):
         metrics = [prove_counters.DURATION, prove_counters.OF_PEAK[0], *prove_counters.OF_L1]
-        found = self.counted("limits", "limits.csv", f"""case $* in *query*) exit 1 ;; *"cache-control none"*) ;; *) exit 1 ;; esac
+        found = self.counted(
+            "limits",
+            "limits.csv",
+            f"""case $* in *query*) exit 1 ;; *"cache-control none"*) ;; *) exit 1 ;; esac
             echo '"ID","Kernel Name","{'","'.join(metrics)}"'; echo '"","","ns","%","%","%"'
-            echo '"0","a_kernel<double>(int)","2,000","30","80","50"'; echo '"1","a_kernel<double>(int)","1,000","30","80","20"'""")
+            echo '"0","a_kernel<double>(int)","2,000","30","80","50"'; echo '"1","a_kernel<double>(int)","1,000","30","80","20"'""",
+        )
         self.assertEqual(found, {"launches": 2, "ns": 3000, "memory ns": 800 + 300})
 
     def test_shapes(self):
@@ -334,7 +431,10 @@ class Bench(Scratch):
         self.assertNotIn("moved", lines[0])  # a GPU counts nothing
         self.bench("shapes", "--matrices", "cant", "--fresh", backend="cpu")
         looks = map(json.loads, (self.root / "matrices.jsonl").read_text().splitlines())
-        self.assertEqual({look["matrix"]["name"]: look.get("moved") for look in looks}, {"cant": {"csr_scalar": 3.2}, "cont-300": None})
+        self.assertEqual(
+            {look["matrix"]["name"]: look.get("moved") for look in looks},
+            {"cant": {"csr_scalar": 3.2}, "cont-300": None},
+        )
 
     def test_sketch(self):
         picture = {"lines": 200, "columns": 3, "cells": [[0, 0, 1], [3, 0, 8], [199, 2, 81]]}
@@ -344,8 +444,13 @@ class Bench(Scratch):
         self.assertEqual(measure.sketch({"lines": 1, "columns": 2, "cells": [[0, 1, 1]]}), ["09"])
 
     def test_wrong_names(self):
-        self.assertIn("no kernel is called nothing*", self.bench("--kernels", "nothing*", status=2)[0])
-        self.assertIn("no set is called everything; there are quick, times", self.bench("everything", status=2)[0])
+        self.assertIn(
+            "no kernel is called nothing*", self.bench("--kernels", "nothing*", status=2)[0]
+        )
+        self.assertIn(
+            "no set is called everything; there are quick, times",
+            self.bench("everything", status=2)[0],
+        )
 
 
 def contents(path):
@@ -358,15 +463,42 @@ def contents(path):
 class Declared(unittest.TestCase):
     """measurements.toml itself."""
 
-    KERNELS = [{"name": name, "step": step, "host": False} for name, step in
-               (("csr_scalar", 2), ("segscan_cub", 5), ("pcsr_one_pass", 6), ("ell", 8), ("cds", 9), ("cusparse_csr_alg1", 0))]
+    KERNELS = [
+        {"name": name, "step": step, "host": False}
+        for name, step in (
+            ("csr_scalar", 2),
+            ("segscan_cub", 5),
+            ("pcsr_one_pass", 6),
+            ("ell", 8),
+            ("cds", 9),
+            ("cusparse_csr_alg1", 0),
+        )
+    ]
 
     def matrices(self, name):
         return sets.matrices_of(sets.declared()["set"][name])
 
     def test_every_set_can_be_planned(self):
-        known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
-                 "gpus", "partition", "exchange", "records", "alone", "processes", "tool", "counted"}
+        known = {
+            "about",
+            "sets",
+            "backend",
+            "matrices",
+            "largest",
+            "kernels",
+            "on_host",
+            "precisions",
+            "options",
+            "program",
+            "gpus",
+            "partition",
+            "exchange",
+            "records",
+            "alone",
+            "processes",
+            "tool",
+            "counted",
+        }
         for name, keys in sets.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
@@ -377,7 +509,10 @@ class Declared(unittest.TestCase):
                     self.assertTrue("records" in of or of["tool"] in measure.TOOLS)
 
     def test_quick_has_something_of_every_paper_and_nothing_large(self):
-        quick, full = self.matrices("ideas"), {name for _, keys in sets.groups_of("full") for name in sets.matrices_of(keys)}
+        quick, full = (
+            self.matrices("ideas"),
+            {name for _, keys in sets.groups_of("full") for name in sets.matrices_of(keys)},
+        )
         self.assertLess(set(quick), full)
         self.assertLessEqual(sets.nonzeros_of(quick[-1]), 5_000_000)
         for paper in ("he_gao", "bylina", "lightspmv"):
@@ -386,17 +521,24 @@ class Declared(unittest.TestCase):
             self.assertLessEqual(names, full)
 
     def test_kernels(self):
-        for name, kernels in (("counters", ["csr_scalar", "pcsr_one_pass", "ell", "cds"]), ("comparison", ["pcsr_one_pass", "cusparse_csr_alg1"])):
+        for name, kernels in (
+            ("counters", ["csr_scalar", "pcsr_one_pass", "ell", "cds"]),
+            ("comparison", ["pcsr_one_pass", "cusparse_csr_alg1"]),
+        ):
             self.assertEqual(sets.kernels_of(sets.declared()["set"][name], self.KERNELS), kernels)
 
     def test_what_sets_declare(self):
         of = {"program": "", "step": 3, "host": False, "source": "file"}
         for matrix, precision, kernel, more, declared in (
-                ("stencil2d:2000x2000", "f32", "csr_vector_8", {}, True), ("stencil2d:2001x2000", "f32", "csr_vector_8", {}, False),
-                ("any", "f64", "csr_vector", {}, True), ("any", "f64", "csr_vector", {"source": "generated"}, False),
-                ("any", "f64", "csr_vector_8", {}, False), ("any", "f64", "csr_vector", {"host": True}, False),
-                ("m_14K", "f64", "csr_vector", {"program": "transient"}, True),
-                ("F1", "f32", "pcsr", {"program": "multigpu"}, False)):
+            ("stencil2d:2000x2000", "f32", "csr_vector_8", {}, True),
+            ("stencil2d:2001x2000", "f32", "csr_vector_8", {}, False),
+            ("any", "f64", "csr_vector", {}, True),
+            ("any", "f64", "csr_vector", {"source": "generated"}, False),
+            ("any", "f64", "csr_vector_8", {}, False),
+            ("any", "f64", "csr_vector", {"host": True}, False),
+            ("m_14K", "f64", "csr_vector", {"program": "transient"}, True),
+            ("F1", "f32", "pcsr", {"program": "multigpu"}, False),
+        ):
             record = {**of, "matrix": matrix, "precision": precision, "kernel": kernel, **more}
             self.assertEqual(sets.is_declared(record), declared, record)
 
@@ -405,6 +547,12 @@ class Declared(unittest.TestCase):
             self.assertEqual(measure.Job({}, name, "f64").processes(), processes)
 
     def test_sizes(self):
-        for name, nnz in (("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4), ("stencil3d:2x3x4,points=27", 24 * 27), ("dense:3x4", 12),
-                          ("random:5x9,nnz_per_row=2", 10), ("powerlaw:9x9,nnz=7", 7), ("cant", 2034917)):
+        for name, nnz in (
+            ("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4),
+            ("stencil3d:2x3x4,points=27", 24 * 27),
+            ("dense:3x4", 12),
+            ("random:5x9,nnz_per_row=2", 10),
+            ("powerlaw:9x9,nnz=7", 7),
+            ("cant", 2034917),
+        ):
             self.assertEqual(sets.nonzeros_of(name), nnz)

@@ -11,18 +11,32 @@ METRICS = {counter: metrics[0] for counter, metrics in COUNTERS.items()}
 
 
 def counts(requests, sectors, conflicts=0):
-    return {"launches": 1, "sites": 2, "load requests": requests, "load sectors": sectors,
-            "store requests": 100, "store sectors": 400, "bank conflicts, loads": conflicts}
+    return {
+        "launches": 1,
+        "sites": 2,
+        "load requests": requests,
+        "load sectors": sectors,
+        "store requests": 100,
+        "store sectors": 400,
+        "bank conflicts, loads": conflicts,
+    }
 
 
 class ProveCounters(Scratch):
     def compare(self, counted, measured, loads_in_code=None):
         """What is printed. `measured`: [(kernel name as ncu has it, counts)]"""
         names = [name for name in METRICS if name in next(iter(counted.values()))]
-        lines = [["ID", "Kernel Name", *(METRICS[name] for name in names)], ["", "", *("" for _ in names)]]
+        lines = [
+            ["ID", "Kernel Name", *(METRICS[name] for name in names)],
+            ["", "", *("" for _ in names)],
+        ]
         for number, (kernel, values) in enumerate(measured):
             lines.append([number, kernel, *(f"{values[name]:,}" for name in names)])
-        text = "==PROF== noise\n" + "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines) + "\n"
+        text = (
+            "==PROF== noise\n"
+            + "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
+            + "\n"
+        )
         functions = prove_counters.sums_of_ncu(text)
         for function, loads in (loads_in_code or {}).items():
             functions[function]["loads in code"] = loads
@@ -36,12 +50,19 @@ class ProveCounters(Scratch):
         return out.getvalue()
 
     def test_names_are_the_same_however_they_are_written(self):
-        for written in ("void spmv::csr_vector_kernel<8, double>(int, int const*)",
-                        "void csr_vector_kernel<(int)8, double>(int, const int *)", "csr_vector_kernel<8u, double>"):
+        for written in (
+            "void spmv::csr_vector_kernel<8, double>(int, int const*)",
+            "void csr_vector_kernel<(int)8, double>(int, const int *)",
+            "csr_vector_kernel<8u, double>",
+        ):
             self.assertEqual(function_name(written), "csr_vector_kernel<8,double>")
-        self.assertEqual(function_name("a_kernel<float, true, (Order)2>(int)"), "a_kernel<float,1,2>")
+        self.assertEqual(
+            function_name("a_kernel<float, true, (Order)2>(int)"), "a_kernel<float,1,2>"
+        )
         self.assertEqual(function_name("void add_kernel(int)"), "add_kernel")
-        self.assertEqual(function_name("a_kernel<2, spmv::(anonymous namespace)::Add>(int)"), "a_kernel<2,::Add>")
+        self.assertEqual(
+            function_name("a_kernel<2, spmv::(anonymous namespace)::Add>(int)"), "a_kernel<2,::Add>"
+        )
         self.assertIsNone(function_name("main"))
 
     def test_what_agrees_and_what_does_not(self):
@@ -52,16 +73,22 @@ class ProveCounters(Scratch):
         self.assertRegex(text, r"load requests +1 +5% +0.00% +100.0% +100.0%")
         self.assertRegex(text, r"all with a limit +5 +0.00% +100.0% +100.0%")
         # Two launches there, two here in one sum.
-        twice = dict(counts(2000, 16000, 1000), launches=2, **{"store requests": 200, "store sectors": 800})
+        twice = dict(
+            counts(2000, 16000, 1000), launches=2, **{"store requests": 200, "store sectors": 800}
+        )
         self.assertNotIn("Outside", self.compare({"a_kernel<double>": twice}, [same, same]))
 
         text = self.compare({"a_kernel<double>": counts(900, 8000, 440)}, [same])
         self.assertRegex(text, r"Outside, 3 values: not explained\n +a_kernel: 3, at most -12.0%")
-        text = self.compare({"a_kernel<double>": counts(900, 8000, 500)}, [same], {"a_kernel<double>": 8})
+        text = self.compare(
+            {"a_kernel<double>": counts(900, 8000, 500)}, [same], {"a_kernel<double>": 8}
+        )
         self.assertRegex(text, r"Outside, 2 values: the compiler unrolled")
         noise = dict(counts(1000, 8000, 500), **{"shared loads": 100_000})
-        text = self.compare({"a_kernel<double>": dict(noise, **{"bank conflicts, loads": 0})},
-                            [("a_kernel<double>(int)", noise)])
+        text = self.compare(
+            {"a_kernel<double>": dict(noise, **{"bank conflicts, loads": 0})},
+            [("a_kernel<double>(int)", noise)],
+        )
         self.assertRegex(text, r"Outside, 1 values: lanes ask for neighbouring words")
 
     def test_what_is_missing_is_named(self):

@@ -11,7 +11,17 @@ import compare
 import record_format
 import sensitivity
 from record_format import RecordError, description_of, join, parsed, records_in
-from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in, is_current_matrix, rows_of, stand_ins
+from records import (
+    RESULTS,
+    ROOT,
+    current_looks,
+    current_outcomes,
+    device_names,
+    files_in,
+    is_current_matrix,
+    rows_of,
+    stand_ins,
+)
 import sample_records
 from sample_records import RUN_ID, lines_of, quartiles, record, write
 
@@ -31,42 +41,99 @@ class Scratch(sample_records.Scratch):
 
 class Joining(Scratch):
     def test_a_measurement_gets_what_belongs_to_it(self):
-        write(self.file, [record("k", "m", 0.5, choice="4 lanes", processor="A CPU"),
-                          record("host", "m", 3, host=True, processor="A CPU", cold_ms=None, baseline=None)])
+        write(
+            self.file,
+            [
+                record("k", "m", 0.5, choice="4 lanes", processor="A CPU"),
+                record("host", "m", 3, host=True, processor="A CPU", cold_ms=None, baseline=None),
+            ],
+        )
         k, host = records_in(self.file)
-        self.assertEqual((k["device"], k["commit"], k["rows"], k["step"], k["choice"]), ("Some GPU", "abc", 1000, 2, "4 lanes"))
-        self.assertEqual((k["warm_ms"], k["cold_lower_ms"], k["baseline_warm_ms"], k["copy_gb_per_s"]), (0.5, 0.5, 0.25, 4000))
+        self.assertEqual(
+            (k["device"], k["commit"], k["rows"], k["step"], k["choice"]),
+            ("Some GPU", "abc", 1000, 2, "4 lanes"),
+        )
+        self.assertEqual(
+            (k["warm_ms"], k["cold_lower_ms"], k["baseline_warm_ms"], k["copy_gb_per_s"]),
+            (0.5, 0.5, 0.25, 4000),
+        )
         self.assertEqual((k["time"], k["program"]), ("2026-01-01T00:00:00Z", ""))
-        self.assertEqual((host["device"], host["choice"], "cuda" in host, "cold_ms" in host), ("A CPU", "", False, False))
+        self.assertEqual(
+            (host["device"], host["choice"], "cuda" in host, "cold_ms" in host),
+            ("A CPU", "", False, False),
+        )
 
     def test_step_10(self):
-        write(self.file, [record("k", "m", 1, program="multigpu", gpus=2, step_ms={"loop": quartiles(4), "graph": quartiles(2)},
-                                 parts=[{"busy_ms": 1}, {"busy_ms": 3}], one_gpu_step_ms=3.0, baseline=None)])
-        row, = records_in(self.file)
+        write(
+            self.file,
+            [
+                record(
+                    "k",
+                    "m",
+                    1,
+                    program="multigpu",
+                    gpus=2,
+                    step_ms={"loop": quartiles(4), "graph": quartiles(2)},
+                    parts=[{"busy_ms": 1}, {"busy_ms": 3}],
+                    one_gpu_step_ms=3.0,
+                    baseline=None,
+                )
+            ],
+        )
+        (row,) = records_in(self.file)
         self.assertEqual((row["best_step_ms"], row["busy_deviation_ms"]), (2, 1))
 
     def test_several_processes(self):
         def process(ms, setup, **more):
             line = record("k", "m", ms, setup_ms=setup, **more)
-            return list(parsed("\n".join(lines_of([line, record("l", "m", 1, baseline=None, step_ms={"loop": quartiles(2 * ms)})])), "a"))
+            return list(
+                parsed(
+                    "\n".join(
+                        lines_of(
+                            [
+                                line,
+                                record(
+                                    "l", "m", 1, baseline=None, step_ms={"loop": quartiles(2 * ms)}
+                                ),
+                            ]
+                        )
+                    ),
+                    "a",
+                )
+            )
 
         lines = record_format.combined([process(3, 0.5), process(2, 9.5), process(7, 0.75)])
         self.file.write_text("\n".join(map(json.dumps, lines)))
         k, other = records_in(self.file)
-        self.assertEqual((k["warm_lower_ms"], k["warm_ms"], k["warm_upper_ms"], k["warm_samples"]), (2, 3, 7, 75))
+        self.assertEqual(
+            (k["warm_lower_ms"], k["warm_ms"], k["warm_upper_ms"], k["warm_samples"]), (2, 3, 7, 75)
+        )
         self.assertEqual((k["setup_ms"], k["processes"], k["baseline_warm_ms"]), (0.75, 3, 1.5))
         self.assertEqual(other["step_ms"], {"loop": [4, 6, 14, 75]})
         self.assertEqual(sum(description_of(line) is not None for line in lines), 4)  # each once
-        failed = {"run": RUN_ID, "matrix": "m", "precision": "f64", "kernel": "k", "failed": "row 3 is wrong"}
+        failed = {
+            "run": RUN_ID,
+            "matrix": "m",
+            "precision": "f64",
+            "kernel": "k",
+            "failed": "row 3 is wrong",
+        }
         lines = record_format.combined([process(3, 1), [failed]])
-        self.assertEqual([line.get("failed") for line in lines if line.get("kernel") == "k"], ["row 3 is wrong"])
+        self.assertEqual(
+            [line.get("failed") for line in lines if line.get("kernel") == "k"], ["row 3 is wrong"]
+        )
 
     def test_refusals(self):
         lines = lines_of([record("k", "m", 1)])
         self.refuse("{", "line 1: no JSON")
-        self.refuse("\n".join(lines).replace('"verified": true', '"verified": 1', 1), "line 4: .*not verified")
+        self.refuse(
+            "\n".join(lines).replace('"verified": true', '"verified": 1', 1),
+            "line 4: .*not verified",
+        )
         self.refuse("\n".join(lines[1:]), "no description of 2026")
-        self.refuse("\n".join([*lines, lines[1].replace("5000", "5001")]), "m.* is described in two ways")
+        self.refuse(
+            "\n".join([*lines, lines[1].replace("5000", "5001")]), "m.* is described in two ways"
+        )
         self.refuse('{"kernel":"k","matrix":{"name":"m"},"verified":true}', "line 1: .*of no run")
 
     def test_other_lines_are_skipped(self):
@@ -81,22 +148,42 @@ class Committed(unittest.TestCase):
 
     def test_the_page_names_every_version_that_measured(self):
         page = (ROOT / "plots" / "README.md").read_text(encoding="utf-8")
-        runs = [line["run"] for device in device_names() for file in files_in(RESULTS / device)
-                for line in parsed(file.read_text(encoding="utf-8"), file.name) if description_of(line) == "run"]
+        runs = [
+            line["run"]
+            for device in device_names()
+            for file in files_in(RESULTS / device)
+            for line in parsed(file.read_text(encoding="utf-8"), file.name)
+            if description_of(line) == "run"
+        ]
         self.assertTrue(runs)
         for run in runs:
             if run["backend"] == "cuda":
-                self.assertIn(",".join(f"{name}:{run[name]}" for name in ("device", "driver", "cuda", "cusparse")), page)
+                self.assertIn(
+                    ",".join(
+                        f"{name}:{run[name]}" for name in ("device", "driver", "cuda", "cusparse")
+                    ),
+                    page,
+                )
 
 
 class Frames(Scratch):
     def test_the_newest_run_counts_wherever_it_stands(self):
         write(self.root / "a.jsonl", [record("k", "m", 1, run="2026-03"), record("l", "m", 9)])
         write(self.root / "b.jsonl", [record("k", "m", 2, run="2026-02")])
-        self.assertEqual([(row["kernel"], row["warm_ms"]) for row in rows_of(files_in(self.root))], [("k", 1), ("l", 9)])
+        self.assertEqual(
+            [(row["kernel"], row["warm_ms"]) for row in rows_of(files_in(self.root))],
+            [("k", 1), ("l", 9)],
+        )
 
     def test_only_one_program_and_y_as_a_x(self):
-        write(self.file, [record("k", "m", 1), record("k", "m", 2, program="stationary", steps=7), record("k", "m", 3, beta=1.5)])
+        write(
+            self.file,
+            [
+                record("k", "m", 1),
+                record("k", "m", 2, program="stationary", steps=7),
+                record("k", "m", 3, beta=1.5),
+            ],
+        )
         self.assertEqual([row["warm_ms"] for row in rows_of([self.file])], [1])
         self.assertEqual([row["steps"] for row in rows_of([self.file], "stationary")], [7])
 
@@ -104,18 +191,29 @@ class Frames(Scratch):
         lines = lines_of([record("k", "m", 1)])
         record_format.append(self.file, lines)
         record_format.append(self.file, lines)
-        self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and baseline
+        self.assertEqual(
+            len(self.file.read_text().splitlines()), len(lines) + 2
+        )  # measurement and baseline
 
 
 class Comparison(Scratch):
     def test_devices_are_side_by_side_over_what_all_have(self):
         for device, warm, matrices in (("A", 2, ["m", "n"]), ("B", 1, ["m"])):
-            write(self.root / device / "a.jsonl", [record(kernel, matrix, time, device=device) for matrix in matrices
-                                                      for kernel, time in (("ours", warm), ("cusparse_csr_alg1", 4))])
+            write(
+                self.root / device / "a.jsonl",
+                [
+                    record(kernel, matrix, time, device=device)
+                    for matrix in matrices
+                    for kernel, time in (("ours", warm), ("cusparse_csr_alg1", 4))
+                ],
+            )
         with unittest.mock.patch("builtins.print") as printed:
             compare.main(["ours", str(self.root / "A"), str(self.root / "B")])
         head, columns, warm, *_ = printed.call_args[0][0].splitlines()
-        self.assertEqual((head.split(), columns.split()), (["A", "B"], ["precision", "state", "matrices", *["mean", "worst"] * 2]))
+        self.assertEqual(
+            (head.split(), columns.split()),
+            (["A", "B"], ["precision", "state", "matrices", *["mean", "worst"] * 2]),
+        )
         self.assertEqual(warm.split(), ["f64", "warm", "1", "2.00", "2.00", "4.00", "4.00"])
 
 
@@ -130,49 +228,85 @@ class StandIns(Scratch):
             write(self.file, [record("k", "cant", 1, source="stand-in", detail=detail)])
             record_format.append(self.file, [json.dumps({**REFUSED, "matrix": "cant"})])
             self.assertEqual([r["kernel"] for r in rows_of([self.file])], ["k"] * there)
-            self.assertEqual([line["kernel"] for line in current_outcomes(self.file)], ["ell"] * there)
+            self.assertEqual(
+                [line["kernel"] for line in current_outcomes(self.file)], ["ell"] * there
+            )
 
     def test_tidying(self):
-        write(self.file, [record("k", "cant", 1, source="stand-in", detail=self.BEFORE), record("k", "m", 2)])
+        write(
+            self.file,
+            [record("k", "cant", 1, source="stand-in", detail=self.BEFORE), record("k", "m", 2)],
+        )
         record_format.tidy(self.file, is_current_matrix)
         self.assertEqual([r["matrix"] for r in records_in(self.file)], ["m"])
         self.assertNotIn("cant", self.file.read_text())
 
     def test_looks(self):
-        looks = [{"matrix": {"name": name, "source": source, "detail": detail}} for name, source, detail in (
-            ("cant", "stand-in", self.BEFORE), ("file", "file", "there.mtx"), ("F1", "stand-in", stand_ins()["F1"]))]
+        looks = [
+            {"matrix": {"name": name, "source": source, "detail": detail}}
+            for name, source, detail in (
+                ("cant", "stand-in", self.BEFORE),
+                ("file", "file", "there.mtx"),
+                ("F1", "stand-in", stand_ins()["F1"]),
+            )
+        ]
         self.file.write_text("".join(json.dumps(look) + "\n" for look in looks))
         self.assertEqual(list(current_looks(self.file)), ["file", "F1"])
         self.assertEqual(current_looks(self.root / "none.jsonl"), {})
 
     def test_sensitivity_to_the_protocol(self):
         for count, slower in ((10, 1), (100, 1.5)):
-            write(self.root / "sensitivity" / f"warm_up_{count}.jsonl", [
-                record("a", "m", 1.0, warm_ms=[0.9, 1.0, 1.3, 75]), record("b", "m", 1.2 * slower, warm_ms=[1.1, 1.2 * slower, 1.2 * slower, 75])])
+            write(
+                self.root / "sensitivity" / f"warm_up_{count}.jsonl",
+                [
+                    record("a", "m", 1.0, warm_ms=[0.9, 1.0, 1.3, 75]),
+                    record("b", "m", 1.2 * slower, warm_ms=[1.1, 1.2 * slower, 1.2 * slower, 75]),
+                ],
+            )
         rows = sensitivity.table(self.root).rows
-        self.assertEqual(rows[0], ["100 launches before the timed ones", "2", "25.0%", "50.0%", "50.0%", "0 of 1"])
-        self.assertEqual(rows[2][2:], ["15.0%", "30.0%", "30.0%", "1 of 1"])  # b is ahead of the slowest process of a
+        self.assertEqual(
+            rows[0],
+            ["100 launches before the timed ones", "2", "25.0%", "50.0%", "50.0%", "0 of 1"],
+        )
+        self.assertEqual(
+            rows[2][2:], ["15.0%", "30.0%", "30.0%", "1 of 1"]
+        )  # b is ahead of the slowest process of a
 
     def test_what_recipes_reached(self):
         sectors = {"csr_vector": 4.0, "pcsr_one_pass": 4.0}
-        records = {("coupled", p, "cpu"): {"real": {"sectors": sectors}, "made": {"sectors": {**sectors, "csr_vector": 3.0}}} for p in ("f64", "f32")}
+        records = {
+            ("coupled", p, "cpu"): {
+                "real": {"sectors": sectors},
+                "made": {"sectors": {**sectors, "csr_vector": 3.0}},
+            }
+            for p in ("f64", "f32")
+        }
         self.assertEqual(calibrate.reached(records)["circuit"], (1, [-25, 0, -25, 0]))
         of_fitted = {("memplus", *key[1:]): record for key, record in records.items()}
         self.assertEqual(calibrate.reached(of_fitted)["circuit"], (0, []))
 
     def test_the_page_of_calibration_is_what_the_records_say(self):
-        self.assertEqual(calibrate.TABLE.read_text(encoding="utf-8"), calibrate.page(calibrate.read()))
+        self.assertEqual(
+            calibrate.TABLE.read_text(encoding="utf-8"), calibrate.page(calibrate.read())
+        )
 
     def test_times_of_calibration(self):
         of = {"file": "f", "precision": "f64"}
         counted = {**of, "stand_in": self.NOW}
-        timed = {**of, "stand_in": self.NOW, "real": {"warm_ms": {"csr_vector": 1.0}},
-                 "made": {"device": "Some GPU", "warm_ms": {"csr_vector": 1.5}}}
+        timed = {
+            **of,
+            "stand_in": self.NOW,
+            "real": {"warm_ms": {"csr_vector": 1.0}},
+            "made": {"device": "Some GPU", "warm_ms": {"csr_vector": 1.5}},
+        }
         records = {("f", "f64", "cpu"): counted, ("f", "f64", "cuda"): timed}
         self.assertEqual(calibrate.time_errors(records, "f"), [50])
         timed["made"]["warm_ms"]["csr_scalar"] = timed["real"]["warm_ms"]["csr_scalar"] = 1.0
         rows = [{"file": "f", "kind": "mesh"}]
-        with unittest.mock.patch.object(calibrate, "read", lambda: records), unittest.mock.patch.object(calibrate, "listed", lambda: rows):
+        with (
+            unittest.mock.patch.object(calibrate, "read", lambda: records),
+            unittest.mock.patch.object(calibrate, "listed", lambda: rows),
+        ):
             self.assertEqual(calibrate.time_ratios.__wrapped__("mesh"), (1.025, 1.475))
             self.assertIsNone(calibrate.time_ratios.__wrapped__("circuit"))
         timed["stand_in"] = self.BEFORE
@@ -182,7 +316,14 @@ class StandIns(Scratch):
 class Tidying(Scratch):
     def test_a_newer_measurement_takes_the_place_of_the_older_one(self):
         older, newer = RUN_ID, "2026-02-01T00:00:00.000Z"
-        write(self.file, [record("k", "m", 1, run=older), record("l", "m", 2, run=older), record("k", "n", 3, run=older)])
+        write(
+            self.file,
+            [
+                record("k", "m", 1, run=older),
+                record("l", "m", 2, run=older),
+                record("k", "n", 3, run=older),
+            ],
+        )
         record_format.append(self.file, [json.dumps(REFUSED)])
         before = rows_of([self.file])
         record_format.tidy(self.file)
@@ -192,16 +333,23 @@ class Tidying(Scratch):
         record_format.append(self.file, again)
         record_format.tidy(self.file)
         rows = rows_of([self.file])
-        self.assertEqual([(r["kernel"], r["matrix"], r["warm_ms"]) for r in rows],
-                         [("k", "m", 9), ("l", "m", 2), ("k", "n", 3), ("ell", "n", 4)])
+        self.assertEqual(
+            [(r["kernel"], r["matrix"], r["warm_ms"]) for r in rows],
+            [("k", "m", 9), ("l", "m", 2), ("k", "n", 3), ("ell", "n", 4)],
+        )
         # Both runs still have measurements of m, and so both baselines.
         self.assertEqual([r["baseline_warm_ms"] for r in rows], [4.5, 1, 1.5, 2])
         self.assertEqual(current_outcomes(self.file), [])  # no longer refused
         refusal = {**REFUSED, "run": newer, "kernel": "dia"}  # before the first measurement of n
         tidied = record_format.tidied([refusal, *map(json.loads, again)])
-        self.assertEqual([line["kernel"] for line in tidied if line.get("kernel") and "warm_ms" in line], ["k", "baseline", "ell", "baseline"])
+        self.assertEqual(
+            [line["kernel"] for line in tidied if line.get("kernel") and "warm_ms" in line],
+            ["k", "baseline", "ell", "baseline"],
+        )
         # With all of it measured again, nothing of the older run is left.
-        record_format.append(self.file, lines_of([record("l", "m", 2, run=newer), record("k", "n", 3, run=newer)]))
+        record_format.append(
+            self.file, lines_of([record("l", "m", 2, run=newer), record("k", "n", 3, run=newer)])
+        )
         record_format.tidy(self.file)
         self.assertNotIn(older, self.file.read_text())
         self.assertIn(older, text)
@@ -210,16 +358,32 @@ class Tidying(Scratch):
 class Written(Scratch):
     """On a full disk, or where one may not write: a message, status 1, and what was there before."""
 
-    FULL = ("import resource, signal, sys; sys.path.insert(0, {!r}); import record_format; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)); record_format.append(sys.argv[1], ['{{\"kernel\": \"' + 'k' * 60000 + '\"}}'])")
+    FULL = (
+        "import resource, signal, sys; sys.path.insert(0, {!r}); import record_format; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)); record_format.append(sys.argv[1], ['{{\"kernel\": \"' + 'k' * 60000 + '\"}}'])"
+    )
 
     def test_nothing_is_half_written(self):
         for before in (None, '{"kernel": "first"}\n'):
             if before:
                 self.file.write_text(before)
-            done = subprocess.run([sys.executable, "-c", self.FULL.format(str(ROOT / "plots" / "measure")), str(self.file)], capture_output=True, text=True)
-            self.assertEqual((done.returncode, done.stderr), (1, f"error: {self.file}: File too large\n"))
-            self.assertEqual([(f.name, f.read_text()) for f in self.root.iterdir()], [(self.file.name, before)] if before else [])
+            done = subprocess.run(
+                [
+                    sys.executable,
+                    "-c",
+                    self.FULL.format(str(ROOT / "plots" / "measure")),
+                    str(self.file),
+                ],
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(
+                (done.returncode, done.stderr), (1, f"error: {self.file}: File too large\n")
+            )
+            self.assertEqual(
+                [(f.name, f.read_text()) for f in self.root.iterdir()],
+                [(self.file.name, before)] if before else [],
+            )
 
     def test_a_directory_in_the_way(self):
         self.file.mkdir()

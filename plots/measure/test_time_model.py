@@ -6,7 +6,22 @@ import numpy as np
 
 import time_model
 from records import read_records
-from time_model import CSR_COO, GPUS, KERNELS, LIMITS, PAGE, PARAMETERS, Products, agreement, agreement_row, committed, fit, judge, rows_with, without_those_aside
+from time_model import (
+    CSR_COO,
+    GPUS,
+    KERNELS,
+    LIMITS,
+    PAGE,
+    PARAMETERS,
+    Products,
+    agreement,
+    agreement_row,
+    committed,
+    fit,
+    judge,
+    rows_with,
+    without_those_aside,
+)
 
 PARAMETERS_THERE, _, REFUSALS = committed()
 
@@ -14,12 +29,19 @@ PARAMETERS_THERE, _, REFUSALS = committed()
 class TimeModel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.products, cls.aside = without_those_aside(Products(rows_with(read_records("NVIDIA_H200"), CSR_COO), GPUS["h200"]))
+        cls.products, cls.aside = without_those_aside(
+            Products(rows_with(read_records("NVIDIA_H200"), CSR_COO), GPUS["h200"])
+        )
 
     def test_the_page_says_how_well_the_committed_parameters_fit(self):
         for products, line in ((self.products, "| fitted"), (self.aside, "| kept aside")):
-            found = judge(products.rows, np.log(products.estimate(PARAMETERS_THERE["h200"]) / products.measured))
-            row = next(row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.startswith(line))
+            found = judge(
+                products.rows,
+                np.log(products.estimate(PARAMETERS_THERE["h200"]) / products.measured),
+            )
+            row = next(
+                row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.startswith(line)
+            )
             cells = [cell.strip() for cell in row.split("|")]
             self.assertEqual([int(cells[2]), int(cells[3])], [found.products, found.matrices])
             self.assertAlmostEqual(float(cells[4].rstrip("%")) / 100, found.median, delta=0.002)
@@ -27,10 +49,20 @@ class TimeModel(unittest.TestCase):
             self.assertLess(found.median, 0.15)
 
     def test_the_page_says_how_often_limits_agree_with_nsight_compute(self):
-        seen = Products([row for row in rows_with(read_records("NVIDIA_H200"), KERNELS) if row[2] not in REFUSALS], GPUS["h200"])
+        seen = Products(
+            [
+                row
+                for row in rows_with(read_records("NVIDIA_H200"), KERNELS)
+                if row[2] not in REFUSALS
+            ],
+            GPUS["h200"],
+        )
         for matrices, pairs in agreement(seen.rows, seen.limits(PARAMETERS_THERE["h200"])).items():
             self.assertGreater(len(pairs), 100)
-            self.assertIn("| " + " | ".join(map(str, agreement_row(matrices, pairs))) + " |", PAGE.read_text(encoding="utf-8"))
+            self.assertIn(
+                "| " + " | ".join(map(str, agreement_row(matrices, pairs))) + " |",
+                PAGE.read_text(encoding="utf-8"),
+            )
 
     def test_a_fit_finds_parameters_that_made_the_times(self):
         truth = PARAMETERS_THERE["h200"]
@@ -43,23 +75,36 @@ class TimeModel(unittest.TestCase):
     def test_loads_in_flight_are_counted_in_the_loop_where_they_are_most(self):
         def sass(*code):  # (instruction, barrier that it sets, barriers that it waits for)
             upper = lambda sets, waits: sets << 46 | sum(1 << 52 + barrier for barrier in waits)  # noqa: E731
-            return "".join(f"/*{16 * i:04x}*/ {text} ; /* 0x{0:016x} */\n /* 0x{upper(sets, waits):016x} */\n"
-                           for i, (text, sets, waits) in enumerate(code))
+            return "".join(
+                f"/*{16 * i:04x}*/ {text} ; /* 0x{0:016x} */\n /* 0x{upper(sets, waits):016x} */\n"
+                for i, (text, sets, waits) in enumerate(code)
+            )
 
         column, value, x = ("LDG.E R1", 0, ()), ("LDG.E.64 R2", 1, ()), ("LDG.E.64 R4", 2, (0,))
         trip = [column, value, x, ("DFMA R8", 7, (1, 2))]
         self.assertEqual(time_model.loads_in_flight(sass(*trip)), 1.5)
         self.assertEqual(time_model.loads_in_flight(sass(*trip, ("@P0 BRA 0x0", 7, ()))), 1.5)
-        unrolled = [column, value] * 2 + [x, ("LDG.E.64 R4", 3, (0,)), ("DFMA R8", 7, (1, 2, 3)), ("@P1 BRA 0x50", 7, ())]
-        self.assertEqual(time_model.loads_in_flight(sass(*trip, ("@P0 BRA 0x0", 7, ()), *unrolled)), 3)
+        unrolled = [column, value] * 2 + [
+            x,
+            ("LDG.E.64 R4", 3, (0,)),
+            ("DFMA R8", 7, (1, 2, 3)),
+            ("@P1 BRA 0x50", 7, ()),
+        ]
+        self.assertEqual(
+            time_model.loads_in_flight(sass(*trip, ("@P0 BRA 0x0", 7, ()), *unrolled)), 3
+        )
 
     def test_gpus_known_by_data_sheets_are_scaled(self):
-        np.testing.assert_allclose(time_model.scaled(PARAMETERS_THERE["h200"], "t4"), PARAMETERS_THERE["t4"], rtol=2e-3)
+        np.testing.assert_allclose(
+            time_model.scaled(PARAMETERS_THERE["h200"], "t4"), PARAMETERS_THERE["t4"], rtol=2e-3
+        )
 
     def test_the_page_names_all_parameters_and_limits(self):
         page = PAGE.read_text(encoding="utf-8")
         equations = page[: page.index("## How good is it")]
         for parameter in PARAMETERS[:-1]:
-            self.assertRegex(equations, rf"`{parameter.name}`|· {parameter.name}\b|{parameter.name} \+")
+            self.assertRegex(
+                equations, rf"`{parameter.name}`|· {parameter.name}\b|{parameter.name} \+"
+            )
         for limit in LIMITS:
             self.assertIn(f"| {limit} |", equations)

@@ -38,7 +38,9 @@ from tables import Table
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
 CODE = ROOT / "plots/measure/registers_and_loads.tsv"
 HEADER = ROOT / "common/harness/time_model_parameters.hpp"
-PROFILED = ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"  # make bench SET=limits BACKEND=cuda
+PROFILED = (
+    ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"
+)  # make bench SET=limits BACKEND=cuda
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
 EXAMPLES = ROOT / "common/tests/time_model_examples.json"
 FIGURES = ROOT / "plots/figures/lessons"
@@ -65,8 +67,12 @@ WORST_MEDIAN, WORST_P90 = 0.25, 0.65
 Gpu = collections.namedtuple("Gpu", "multiprocessors threads blocks shared_bytes l2_bytes mhz dram")
 GPUS = {
     "h200": Gpu(132, 2048, 32, 228 << 10, L2_BYTES["H200"], 1980, DATA_SHEET["H200"]),
-    "h100": Gpu(132, 2048, 32, 228 << 10, L2_BYTES["H100 80GB HBM3"], 1980, DATA_SHEET["H100 80GB HBM3"]),
-    "a100": Gpu(108, 2048, 32, 164 << 10, L2_BYTES["A100-SXM4-80GB"], 1410, DATA_SHEET["A100-SXM4-80GB"]),
+    "h100": Gpu(
+        132, 2048, 32, 228 << 10, L2_BYTES["H100 80GB HBM3"], 1980, DATA_SHEET["H100 80GB HBM3"]
+    ),
+    "a100": Gpu(
+        108, 2048, 32, 164 << 10, L2_BYTES["A100-SXM4-80GB"], 1410, DATA_SHEET["A100-SXM4-80GB"]
+    ),
     "rtx4090": Gpu(128, 1536, 24, 100 << 10, L2_BYTES["RTX 4090"], 2520, DATA_SHEET["RTX 4090"]),
     "t4": Gpu(40, 1024, 16, 64 << 10, L2_BYTES["T4"], 1590, DATA_SHEET["T4"]),
 }
@@ -81,27 +87,70 @@ PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not i
 # Name, unit, meaning, first guess, and how firmly to hold on to it (in steps of e-fold; 0.2: hardly).
 Parameter = collections.namedtuple("Parameter", "name unit meaning guess weight")
 PARAMETERS = [
-    Parameter("launch", "us", "a product of one launch, back to back with others, that does nothing", 1.8, 0.2),
+    Parameter(
+        "launch",
+        "us",
+        "a product of one launch, back to back with others, that does nothing",
+        1.8,
+        0.2,
+    ),
     Parameter("dependent", "us", "each further launch, which waits for the one before", 1.5, 0.2),
     Parameter("l2_byte", "us", "a byte between L1 and L2", 1 / 5.5e6, 0.2),
     Parameter("dram_byte", "us", "a byte from DRAM, by the bandwidth of a copy", None, 20),
-    Parameter("line", "us", "a 128-byte line that a request touches, on one multiprocessor", 1 / 1.7e3, 1),
-    Parameter("instruction", "us", "a request to global memory, or a shuffle, on one multiprocessor", 0.5 / 1.7e3, 2),
-    Parameter("shared_pass", "us", "a pass over the banks of shared memory, on one multiprocessor", 1 / 1.7e3, 2),
-    Parameter("atomic", "us", "an address that an atomic addition updates, all multiprocessors together", 4e-4, 0.2),
+    Parameter(
+        "line", "us", "a 128-byte line that a request touches, on one multiprocessor", 1 / 1.7e3, 1
+    ),
+    Parameter(
+        "instruction",
+        "us",
+        "a request to global memory, or a shuffle, on one multiprocessor",
+        0.5 / 1.7e3,
+        2,
+    ),
+    Parameter(
+        "shared_pass",
+        "us",
+        "a pass over the banks of shared memory, on one multiprocessor",
+        1 / 1.7e3,
+        2,
+    ),
+    Parameter(
+        "atomic",
+        "us",
+        "an address that an atomic addition updates, all multiprocessors together",
+        4e-4,
+        0.2,
+    ),
     Parameter("same_address", "us", "an atomic addition to one and the same address", 0.0056, 0.2),
     Parameter("same_counter", "us", "a draw from one and the same integer", 0.0007, 0.2),
-    Parameter("item", "us", "an item of a warp, per wave: its first loads, each of which needs the one before", 0.3, 0.2),
+    Parameter(
+        "item",
+        "us",
+        "an item of a warp, per wave: its first loads, each of which needs the one before",
+        0.3,
+        0.2,
+    ),
     Parameter("load", "us", "a wait of a warp for loads that the L1 serves", 0.020, 0.2),
     Parameter("l2_load", "us", "what is added to it when the L2 serves one of them", 0.120, 0.2),
     Parameter("shared_load", "us", "a request of a warp to shared memory", 0.003, 0.2),
     Parameter("barrier", "us", "a barrier of a block", 0.03, 1),
-    Parameter("exponent", "", "how far limits overlap: 1 adds them, infinity takes the largest", 2.0, 0.2),
+    Parameter(
+        "exponent", "", "how far limits overlap: 1 adds them, infinity takes the largest", 2.0, 0.2
+    ),
 ]
 NAMES = [p.name for p in PARAMETERS]
 # What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all the same; the rest: 3.
 OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
-LIMITS = ["L2 bandwidth", "DRAM bandwidth", "L1 lines", "instructions", "shared memory", "atomics", "latency", "barriers"]
+LIMITS = [
+    "L2 bandwidth",
+    "DRAM bandwidth",
+    "L1 lines",
+    "instructions",
+    "shared memory",
+    "atomics",
+    "latency",
+    "barriers",
+]
 
 
 # --- The model --------------------------------------------------------------------------------------
@@ -119,7 +168,9 @@ def quantities(work, gpu):
     w = work
     n, sms = w["launches"], gpu.multiprocessors
     code = machine_code()
-    registers, in_flight = code.get(w["function"].split("<")[0], code[PLAIN])["float" in w["function"] :: 2]
+    registers, in_flight = code.get(w["function"].split("<")[0], code[PLAIN])[
+        "float" in w["function"] :: 2
+    ]
     warps_per_block, blocks = w["warps"] / w["blocks"], w["blocks"] / n
     warps_by_registers = ALL_REGISTERS // (-(-registers // 8) * 8 * 32)
     resident = min(gpu.blocks, min(gpu.threads // 32, warps_by_registers) // warps_per_block)
@@ -129,17 +180,30 @@ def quantities(work, gpu):
     busy = min(sms, blocks) * n
     requests = w["requests"] + w["shared_requests"]
     uneven = w["longest_item"] * w["warps"] / max(requests, 1) + (w["draws"] > 0)
-    in_turn = waves - 1 + max(uneven, 1)  # average warps one after the other, and in one wave the busiest
+    in_turn = (
+        waves - 1 + max(uneven, 1)
+    )  # average warps one after the other, and in one wave the busiest
     # A wait is as long as the slowest of its loads.
     missed = w["l2_loads"] / w["load_sectors"] if w["load_sectors"] else 0
     waits, l2_share = w["loads"] / in_flight, 1 - (1 - missed) ** in_flight
     items = max(1, w["draws"] / w["warps"])
     return n, np.array(
-        [32 * w["l2_sectors"] / n, 32 * w["dram_sectors"] / n, w["lines"] / busy, (w["requests"] + w["shuffles"]) / busy,
-         w["shared_passes"] / busy, w["atomics"] / n, w["hottest_address"] / n, w["hottest_counter"] / n,
-         waves * items, in_turn * (waits + w["draws"]) / w["warps"], in_turn * (l2_share * waits + w["draws"]) / w["warps"],
-         in_turn * w["shared_requests"] / w["warps"], in_turn * w["barriers"] / w["blocks"]]
-    )  # fmt: skip
+        [
+            32 * w["l2_sectors"] / n,
+            32 * w["dram_sectors"] / n,
+            w["lines"] / busy,
+            (w["requests"] + w["shuffles"]) / busy,
+            w["shared_passes"] / busy,
+            w["atomics"] / n,
+            w["hottest_address"] / n,
+            w["hottest_counter"] / n,
+            waves * items,
+            in_turn * (waits + w["draws"]) / w["warps"],
+            in_turn * (l2_share * waits + w["draws"]) / w["warps"],
+            in_turn * w["shared_requests"] / w["warps"],
+            in_turn * w["barriers"] / w["blocks"],
+        ]
+    )
 
 
 def missing_share(works, gpu):
@@ -166,9 +230,15 @@ class Products:
             for work in works:
                 n, q = quantities(work, gpu)
                 q[1] *= share
-                q[[NAMES.index("item") - 2, NAMES.index("l2_load") - 2]] *= 1 + (DRAM_LATENCY - 1) * share
+                q[[NAMES.index("item") - 2, NAMES.index("l2_load") - 2]] *= (
+                    1 + (DRAM_LATENCY - 1) * share
+                )
                 launches.append(n), table.append(q), self.index.append(i)
-        self.launches, self.table, self.index = np.array(launches), np.array(table), np.array(self.index)
+        self.launches, self.table, self.index = (
+            np.array(launches),
+            np.array(table),
+            np.array(self.index),
+        )
 
     def terms(self, parameters):
         """By function, in microseconds per launch: one column per limit that overlaps with the others."""
@@ -190,7 +260,12 @@ class Products:
         a launch, which the smallest function has, counts as launch."""
         t = self.terms(parameters)
         launch, item = parameters[1] + np.zeros(len(t)), parameters[NAMES.index("item")]
-        t = np.column_stack([launch + item, t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8] - item, t[:, 9]]) * self.launches[:, None]
+        t = (
+            np.column_stack(
+                [launch + item, t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8] - item, t[:, 9]]
+            )
+            * self.launches[:, None]
+        )
         sums = np.zeros((len(self.rows), t.shape[1]))
         sums[:, 0] = parameters[0] - parameters[1]
         np.add.at(sums, self.index, t)
@@ -220,7 +295,9 @@ def fit(products, prior=None, weights=None, start=None):
         robust = np.sign(r) * scale * np.sqrt(2 * (np.sqrt(1 + (r / scale) ** 2) - 1))
         return np.append(robust, weights * (x - encode(prior)))
 
-    return decode(least_squares(residuals, encode(prior if start is None else start), xtol=1e-4, ftol=1e-6).x)
+    return decode(
+        least_squares(residuals, encode(prior if start is None else start), xtol=1e-4, ftol=1e-6).x
+    )
 
 
 # --- Judging it -------------------------------------------------------------------------------------
@@ -244,7 +321,9 @@ def left_out(products, by, prior=None, weights=None, judged=None):
     return errors
 
 
-Judgement = collections.namedtuple("Judgement", "products matrices median p90 spearman best contests")
+Judgement = collections.namedtuple(
+    "Judgement", "products matrices median p90 spearman best contests"
+)
 
 
 def judge(rows, errors):
@@ -255,8 +334,15 @@ def judge(rows, errors):
     groups = [np.array(group).T for group in groups.values() if len(group) > 3]
     ranks = [spearmanr(times, estimates)[0] for times, estimates in groups]
     best = [times[estimates.argmin()] <= 1.1 * times.min() for times, estimates in groups]
-    return Judgement(len(rows), len({row[0] for row in rows}), np.median(size), np.quantile(size, 0.9),
-                     np.median(ranks), np.mean(best), len(groups))  # fmt: skip
+    return Judgement(
+        len(rows),
+        len({row[0] for row in rows}),
+        np.median(size),
+        np.quantile(size, 0.9),
+        np.median(ranks),
+        np.mean(best),
+        len(groups),
+    )
 
 
 # What a limit is a matter of; all others of memory.
@@ -272,21 +358,43 @@ def agreement(rows, limits):
     the busiest unit of memory would take at its peak, and the rest."""
     runs = prove_counters.read(PROFILED)
     launches = [sum(work["launches"] for work in row[3]) for row in rows]
-    shortest = {n: min(1e3 * row[4] for row, count in zip(rows, launches) if count == n) for n in set(launches)}
+    shortest = {
+        n: min(1e3 * row[4] for row, count in zip(rows, launches) if count == n)
+        for n in set(launches)
+    }
     found = {"whose counters were looked at": [], "measured after the rule": []}
     for (matrix, precision, _, works, us), n, limit in zip(rows, launches, limits):
-        functions = [runs.get((matrix, precision), {}).get(prove_counters.function_name(work["function"])) for work in works]
+        functions = [
+            runs.get((matrix, precision), {}).get(prove_counters.function_name(work["function"]))
+            for work in works
+        ]
         if all(functions):
-            memory = sum(work["launches"] * of["memory ns"] / of["launches"] for work, of in zip(works, functions))
-            parts = {"launch": shortest[n], "memory": memory, "latency": 1e3 * us - shortest[n] - memory}
-            found[list(found)[matrix not in LOOKED_AT]].append((MATTER.get(limit, "memory"), max(parts, key=parts.get)))
+            memory = sum(
+                work["launches"] * of["memory ns"] / of["launches"]
+                for work, of in zip(works, functions)
+            )
+            parts = {
+                "launch": shortest[n],
+                "memory": memory,
+                "latency": 1e3 * us - shortest[n] - memory,
+            }
+            found[list(found)[matrix not in LOOKED_AT]].append(
+                (MATTER.get(limit, "memory"), max(parts, key=parts.get))
+            )
     return {of: pairs for of, pairs in found.items() if pairs}
 
 
 def agreement_row(what, pairs):
     share = lambda of: f"{sum(a == b for a, b in of)} of {len(of)}"  # noqa: E731
-    return [what, len(pairs), percent(np.mean([a == b for a, b in pairs])),
-            *(share([pair for pair in pairs if pair[0] == named]) for named in ("launch", "memory", "latency"))]  # fmt: skip
+    return [
+        what,
+        len(pairs),
+        percent(np.mean([a == b for a, b in pairs])),
+        *(
+            share([pair for pair in pairs if pair[0] == named])
+            for named in ("launch", "memory", "latency")
+        ),
+    ]
 
 
 OfKernel = collections.namedtuple("OfKernel", "products bias median p90 largest")
@@ -296,7 +404,12 @@ def by_kernel(rows, errors):
     """{kernel: OfKernel}, in the order of their names."""
     kernels, errors = np.array([row[2] for row in rows]), np.expm1(errors)
     of = {kernel: errors[kernels == kernel] for kernel in map(str, np.unique(kernels))}
-    return {kernel: OfKernel(len(e), np.median(e), np.median(abs(e)), np.quantile(abs(e), 0.9), max(abs(e))) for kernel, e in of.items()}
+    return {
+        kernel: OfKernel(
+            len(e), np.median(e), np.median(abs(e)), np.quantile(abs(e), 0.9), max(abs(e))
+        )
+        for kernel, e in of.items()
+    }
 
 
 # --- Counts and times ---------------------------------------------------------------------------------
@@ -307,13 +420,30 @@ def collect(spmv, matrices):
     for matrix in matrices:
         for precision in ("f64", "f32"):
             with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(KERNELS), "--profile"]
-                if subprocess.run([*command, "--json", file.name], stdout=subprocess.DEVNULL).returncode:
-                    raise SystemExit(f"error: {' '.join(command)} failed; {COUNTS} holds what was counted before")
+                command = [
+                    spmv,
+                    "-m",
+                    matrix,
+                    "--complex",
+                    "real",
+                    "-p",
+                    precision,
+                    "-k",
+                    ",".join(KERNELS),
+                    "--profile",
+                ]
+                if subprocess.run(
+                    [*command, "--json", file.name], stdout=subprocess.DEVNULL
+                ).returncode:
+                    raise SystemExit(
+                        f"error: {' '.join(command)} failed; {COUNTS} holds what was counted before"
+                    )
                 add_counts(records_in(file.name))
 
 
-INSTRUCTION = re.compile(r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+) \*/")  # address, text, upper half of its encoding
+INSTRUCTION = re.compile(
+    r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+) \*/"
+)  # address, text, upper half of its encoding
 
 
 def loads_in_flight(sass):
@@ -321,21 +451,32 @@ def loads_in_flight(sass):
     with as many loads are versions of one, of which the slowest counts. Without a loop that loads: in all of the function. In the upper half
     of an instruction, bits 41 to 61 are for the scheduler: 46 to 48 name the barrier that a load sets until it has arrived, 52
     to 57 the barriers that the instruction waits for (Jia et al. 2018, Dissecting the NVIDIA Volta GPU Architecture)."""
-    code = [(int(address, 16), text, int(upper, 16)) for address, text, upper in INSTRUCTION.findall(sass)]
+    code = [
+        (int(address, 16), text, int(upper, 16))
+        for address, text, upper in INSTRUCTION.findall(sass)
+    ]
     loads = lambda part: sum("LDG" in text for _, text, _ in part)  # noqa: E731
 
     def per_wait(part, rounds=8):
         now, ready, first = 0, [0] * 8, None  # in latencies of a load; all else takes no time
         for _ in range(rounds + 1):
             for _, text, upper in part:
-                now = max([now, *(ready[barrier] for barrier in range(6) if upper >> 52 + barrier & 1)])
+                now = max(
+                    [now, *(ready[barrier] for barrier in range(6) if upper >> 52 + barrier & 1)]
+                )
                 if "LDG" in text:
                     ready[upper >> 46 & 7] = now + 1
             first = now if first is None else first
         return loads(part) * rounds / max(now - first, rounds)
 
-    branches = [(address, int(target[1], 16)) for address, text, _ in code if (target := re.search(r"BRA\S* .*?0x(\w+)$", text))]
-    loops = [[i for i in code if to <= i[0] <= address] for address, to in branches if to <= address]
+    branches = [
+        (address, int(target[1], 16))
+        for address, text, _ in code
+        if (target := re.search(r"BRA\S* .*?0x(\w+)$", text))
+    ]
+    loops = [
+        [i for i in code if to <= i[0] <= address] for address, to in branches if to <= address
+    ]
     slowest = {}
     for part in [loop for loop in loops if loads(loop)] or [code]:
         slowest[loads(part)] = min(per_wait(part), slowest.get(loads(part), math.inf))
@@ -344,27 +485,58 @@ def loads_in_flight(sass):
 
 def collect_code(programs):
     """Writes CODE, from programs or objects for GPUs: of each function the median of its instantiations."""
+
     def output_of(*command):
         try:
             mangled = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         except (OSError, subprocess.CalledProcessError) as error:
-            reason = (getattr(error, "stderr", None) or "code needs cuobjdump and nvdisasm of the CUDA Toolkit").strip()
-            raise SystemExit(f"error: {reason}; `make BACKEND=cuda build` makes build/cuda/spmv") from None
-        return subprocess.run(["c++filt"], input=mangled, capture_output=True, text=True, check=True).stdout
+            reason = (
+                getattr(error, "stderr", None)
+                or "code needs cuobjdump and nvdisasm of the CUDA Toolkit"
+            ).strip()
+            raise SystemExit(
+                f"error: {reason}; `make BACKEND=cuda build` makes build/cuda/spmv"
+            ) from None
+        return subprocess.run(
+            ["c++filt"], input=mangled, capture_output=True, text=True, check=True
+        ).stdout
 
-    counted = {prove_counters.function_name(work["function"]).split("<")[0] for c in read_counts() for work in c["work"]}
-    found = collections.defaultdict(list)  # {(function, is single precision, quantity): its instantiations'}
+    counted = {
+        prove_counters.function_name(work["function"]).split("<")[0]
+        for c in read_counts()
+        for work in c["work"]
+    }
+    found = collections.defaultdict(
+        list
+    )  # {(function, is single precision, quantity): its instantiations'}
     for program in programs:
-        for name, arguments, count in re.findall(r"Function (?:void )?spmv::(\w+)(.*):\n *REG:(\d+)", output_of("cuobjdump", "-res-usage", program)):
+        for name, arguments, count in re.findall(
+            r"Function (?:void )?spmv::(\w+)(.*):\n *REG:(\d+)",
+            output_of("cuobjdump", "-res-usage", program),
+        ):
             found[name, "float" in arguments, "registers"].append(int(count))
         for function in output_of("cuobjdump", "-sass", program).split("Function : ")[1:]:
             if (name := re.match(r"(?:void )?spmv::(\w+)(.*)", function)) and name[1] in counted:
                 found[name[1], "float" in name[2], "in flight"].append(loads_in_flight(function))
-    columns = [(single, quantity) for quantity in ("registers", "in flight") for single in (False, True)]
-    if missing := [name for name in sorted(counted) if not all(found[(name, *column)] for column in columns)]:
-        raise SystemExit(f"error: {' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions")
-    rows = ([name, *(f"{statistics.median_low(found[(name, *column)]):.3g}" for column in columns)] for name in counted)
-    write_whole(CODE, "".join("\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))))
+    columns = [
+        (single, quantity) for quantity in ("registers", "in flight") for single in (False, True)
+    ]
+    if missing := [
+        name for name in sorted(counted) if not all(found[(name, *column)] for column in columns)
+    ]:
+        raise SystemExit(
+            f"error: {' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions"
+        )
+    rows = (
+        [name, *(f"{statistics.median_low(found[(name, *column)]):.3g}" for column in columns)]
+        for name in counted
+    )
+    write_whole(
+        CODE,
+        "".join(
+            "\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))
+        ),
+    )
 
 
 def add_counts(records):
@@ -372,7 +544,9 @@ def add_counts(records):
     known = {(c["matrix"], c["precision"], c["kernel"]): c for c in read_counts()}
     for r in records:
         if "work" in r:
-            known[r["matrix"], r["precision"], r["kernel"]] = {name: r[name] for name in ("matrix", "precision", "kernel", "nnz", "work")}
+            known[r["matrix"], r["precision"], r["kernel"]] = {
+                name: r[name] for name in ("matrix", "precision", "kernel", "nnz", "work")
+            }
     write_whole(COUNTS, gzip.compress(jsonl(c for _, c in sorted(known.items())).encode(), mtime=0))
 
 
@@ -383,14 +557,19 @@ def read_counts():
 def rows_with(records, kernels):
     """(matrix, precision, kernel, works, measured us) of every product that was counted and measured: of the same
     matrix, by its number of nonzeros."""
-    times = {(r["matrix"], r["precision"], r["kernel"]): r for r in records
-             if "warm_ms" in r and "beta" not in r and not r["host"]}  # fmt: skip
+    times = {
+        (r["matrix"], r["precision"], r["kernel"]): r
+        for r in records
+        if "warm_ms" in r and "beta" not in r and not r["host"]
+    }
     rows = []
     for c in read_counts():
         record = times.get((c["matrix"], c["precision"], c["kernel"]))
         in_range = FEWEST_NONZEROS <= c["nnz"] <= MOST_NONZEROS
         if c["kernel"] in kernels and record and record["nnz"] == c["nnz"] and in_range:
-            rows.append((c["matrix"], c["precision"], c["kernel"], c["work"], 1e3 * record["warm_ms"]))
+            rows.append(
+                (c["matrix"], c["precision"], c["kernel"], c["work"], 1e3 * record["warm_ms"])
+            )
     return rows
 
 
@@ -403,14 +582,24 @@ def without_those_aside(products):
 def committed():
     """What HEADER has: {GPU: parameters}, {limit: its interval}, {kernel: why it has no estimate}."""
     text = HEADER.read_text(encoding="utf-8")
-    return ({gpu: np.array([float(value) for value in row.split(",")]) for gpu, row in re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)},
-            {limit: (float(low), float(high)) for limit, low, high in re.findall(r'{"([\w ]+)", ([\d.]+), ([\d.]+)},', text)},
-            dict(re.findall(r'{"(\w+)", "(.+)"},', text)))  # fmt: skip
+    return (
+        {
+            gpu: np.array([float(value) for value in row.split(",")])
+            for gpu, row in re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)
+        },
+        {
+            limit: (float(low), float(high))
+            for limit, low, high in re.findall(r'{"([\w ]+)", ([\d.]+), ([\d.]+)},', text)
+        },
+        dict(re.findall(r'{"(\w+)", "(.+)"},', text)),
+    )
 
 
 def with_copy_bandwidth(name, records):
     """The GPU with the bandwidth of a copy that its records found instead of its data sheet's."""
-    return GPUS[name]._replace(dram=np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r]))
+    return GPUS[name]._replace(
+        dram=np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r])
+    )
 
 
 # --- What is written ------------------------------------------------------------------------------------
@@ -421,17 +610,29 @@ def scaled(parameters, name):
     all multiprocessors do together by their number as well; launches as they are."""
     h200, gpu = GPUS["h200"], GPUS[name]
     clock = h200.mhz / gpu.mhz
-    factors = {"launch": 1, "dependent": 1, "exponent": 1, "dram_byte": h200.dram / gpu.dram,
-               "l2_byte": clock * h200.multiprocessors / gpu.multiprocessors,
-               "atomic": clock * h200.multiprocessors / gpu.multiprocessors}  # fmt: skip
+    factors = {
+        "launch": 1,
+        "dependent": 1,
+        "exponent": 1,
+        "dram_byte": h200.dram / gpu.dram,
+        "l2_byte": clock * h200.multiprocessors / gpu.multiprocessors,
+        "atomic": clock * h200.multiprocessors / gpu.multiprocessors,
+    }
     return np.array([p * factors.get(n, clock) for n, p in zip(NAMES, parameters)])
 
 
 def header(parameters, intervals, refusals):
     """time_model_parameters.hpp."""
-    fields = "\n".join(f"  double {p.name};  // {p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS)
-    tables = "".join("    {" + f'"{gpu}", {str(gpu in FITTED).lower()}, ' + ", ".join(f"{v:.4g}" for v in values) + "},\n"
-                     for gpu, values in parameters.items())
+    fields = "\n".join(
+        f"  double {p.name};  // {p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS
+    )
+    tables = "".join(
+        "    {"
+        + f'"{gpu}", {str(gpu in FITTED).lower()}, '
+        + ", ".join(f"{v:.4g}" for v in values)
+        + "},\n"
+        for gpu, values in parameters.items()
+    )
     return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
 // clang-format off
 #pragma once
@@ -520,7 +721,7 @@ def fill(name, head, rows):
     before, marker, rest = page.partition(f"<!-- time_model: {name} -->\n")
     if not marker:
         raise SystemExit(f"error: {PAGE}: no block <!-- time_model: {name} -->")
-    write_whole(PAGE, before + marker + "\n" + text + "\n" + rest[rest.index("<!-- end -->"):])
+    write_whole(PAGE, before + marker + "\n" + text + "\n" + rest[rest.index("<!-- end -->") :])
 
 
 def three_digits(value):
@@ -532,48 +733,100 @@ def draw(rows, errors):
     known = by_kernel(rows, errors)
     kernels = [k for k in KERNELS if k in known]
     columns = 7
-    figure = new_figure(11, 1.9 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200, warm")
+    figure = new_figure(
+        11,
+        1.9 * -(-len(kernels) // columns),
+        "Estimated and measured microseconds, NVIDIA H200, warm",
+    )
     axes = figure.subplots(-(-len(kernels) // columns), columns, sharex=True, sharey=True).flatten()
-    for axis in axes[len(kernels):]:
+    for axis in axes[len(kernels) :]:
         axis.set_visible(False)
     limits = [2, 2 * max(row[4] for row in rows)]
     for axis, kernel in zip(axes, kernels):
         for precision, colour in (("f64", BLUE), ("f32", ORANGE)):
             for fill, generated in (("full", False), ("none", True)):
-                points = [(row[4], row[4] * np.exp(e)) for row, e in zip(rows, errors) if row[1:3] == (precision, kernel) and (":" in row[0]) == generated]
+                points = [
+                    (row[4], row[4] * np.exp(e))
+                    for row, e in zip(rows, errors)
+                    if row[1:3] == (precision, kernel) and (":" in row[0]) == generated
+                ]
                 if points:
-                    axis.plot(*zip(*points), "o", color=colour, fillstyle=fill, markersize=2.4, markeredgewidth=0.6,
-                              label=precision + ", generated" * generated)
+                    axis.plot(
+                        *zip(*points),
+                        "o",
+                        color=colour,
+                        fillstyle=fill,
+                        markersize=2.4,
+                        markeredgewidth=0.6,
+                        label=precision + ", generated" * generated,
+                    )
         for factor, dashes in ((1, "-"), (2, ":"), (0.5, ":")):
-            axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
+            axis.plot(
+                limits,
+                [factor * limit for limit in limits],
+                color=GREY,
+                linewidth=0.7,
+                linestyle=dashes,
+            )
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel + "\n(never fitted)" * (kernel in NOT_FITTED), fontsize=7.5)
         of = known[kernel]
-        axis.text(0.97, 0.04, f"{100 * of.median:.0f}% ({of.products})", transform=axis.transAxes, ha="right", fontsize=6.5)
+        axis.text(
+            0.97,
+            0.04,
+            f"{100 * of.median:.0f}% ({of.products})",
+            transform=axis.transAxes,
+            ha="right",
+            fontsize=6.5,
+        )
         axis.set_xticks([10, 100, 1000])
     axes[0].legend(handletextpad=0, fontsize=6)
-    figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros; "
-                     "dotted: half and twice the time;\n"
-                     "corner: median error, and of how many products", fontsize=8)
-    figure.supylabel("estimate (us) by parameters fitted without the matrix, or never to the kernel", fontsize=8)
+    figure.supxlabel(
+        f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros; "
+        "dotted: half and twice the time;\n"
+        "corner: median error, and of how many products",
+        fontsize=8,
+    )
+    figure.supylabel(
+        "estimate (us) by parameters fitted without the matrix, or never to the kernel", fontsize=8
+    )
     save_png(figure, FIGURES, "time_model")
 
 
 def explain(matrix, kernels):
     """Prints the terms of estimates for an H200, in double precision, of kernels with one launch: counts times parameters."""
     parameters = committed()[0]["h200"]
-    rows = {row[2]: row for row in rows_with(read_records("NVIDIA_H200"), kernels) if row[:2] == (matrix, "f64")}
+    rows = {
+        row[2]: row
+        for row in rows_with(read_records("NVIDIA_H200"), kernels)
+        if row[:2] == (matrix, "f64")
+    }
     if missing := set(kernels) - set(rows):
-        raise SystemExit(f"error: {' '.join(sorted(missing))} on {matrix}: not both counted and measured")
+        raise SystemExit(
+            f"error: {' '.join(sorted(missing))} on {matrix}: not both counted and measured"
+        )
     of = {kernel: Products([rows[kernel]], GPUS["h200"]) for kernel in kernels}
-    print(f"{'parameter':<14}{'ns':>10}" + "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels))
+    print(
+        f"{'parameter':<14}{'ns':>10}"
+        + "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels)
+    )
     for i, name in enumerate(NAMES[2:-1]):
         counts = [of[kernel].table[0, i] for kernel in kernels]
         if any(counts):
             each = parameters[i + 2]
-            print(f"{name:<14}{1e3 * each:>10.3g}" + "".join(f"{count:>20,.{2 if count < 10 else 1 if count < 1e3 else 0}f}{count * each:>8.2f}" for count in counts))
-    totals = {"streams": lambda p: streams(p.terms(parameters))[0], "launch": lambda p: parameters[0],
-              "estimate": lambda p: p.estimate(parameters)[0], "measured": lambda p: p.measured[0]}  # fmt: skip
+            print(
+                f"{name:<14}{1e3 * each:>10.3g}"
+                + "".join(
+                    f"{count:>20,.{2 if count < 10 else 1 if count < 1e3 else 0}f}{count * each:>8.2f}"
+                    for count in counts
+                )
+            )
+    totals = {
+        "streams": lambda p: streams(p.terms(parameters))[0],
+        "launch": lambda p: parameters[0],
+        "estimate": lambda p: p.estimate(parameters)[0],
+        "measured": lambda p: p.measured[0],
+    }
     for name, total in totals.items():
         print(f"{name:<24}" + "".join(f"{total(of[kernel]):>28.2f}" for kernel in kernels))
 
@@ -584,89 +837,209 @@ def fit_all(gpus):
     products, aside = without_those_aside(Products(rows_with(records, CSR_COO), h200))
     others = Products([row for row in rows_with(records, NOT_FITTED) if row[0] not in ASIDE], h200)
     unknown = Products(with_unknown_code(products.rows), h200)
-    on_h100, aside_h100 = without_those_aside(Products(rows_with(records_of_h100, CSR_COO), with_copy_bandwidth("h100", records_of_h100)))
+    on_h100, aside_h100 = without_those_aside(
+        Products(rows_with(records_of_h100, CSR_COO), with_copy_bandwidth("h100", records_of_h100))
+    )
     from_h200 = lambda: (parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES]))  # noqa: E731
     parameters, intervals, refusals = committed()
     if "h200" in gpus:
         parameters["h200"] = fit(products)
-        parameters.update({gpu: scaled(parameters["h200"], gpu) for gpu in GPUS if gpu not in FITTED})
+        parameters.update(
+            {gpu: scaled(parameters["h200"], gpu) for gpu in GPUS if gpu not in FITTED}
+        )
     if "h100" in gpus:
         parameters["h100"] = fit(on_h100, *from_h200())
 
     def errors_of(some, gpu="h200"):
         return np.log(some.estimate(parameters[gpu]) / some.measured)
 
-    without_matrix, without_kernel, limits = left_out(products, 0), left_out(products, 2), products.limits(parameters["h200"])
+    without_matrix, without_kernel, limits = (
+        left_out(products, 0),
+        left_out(products, 2),
+        products.limits(parameters["h200"]),
+    )
     by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, errors_of(others)]))
     if "h200" in gpus:
         intervals = intervals_of(limits, without_kernel)
-        refusals = {kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
-                    f"{percent(of.p90)})" for kernel, of in by.items() if of.median > WORST_MEDIAN or of.p90 > WORST_P90}  # fmt: skip
+        refusals = {
+            kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
+            f"{percent(of.p90)})"
+            for kernel, of in by.items()
+            if of.median > WORST_MEDIAN or of.p90 > WORST_P90
+        }
     write_whole(HEADER, header(parameters, intervals, refusals))
 
     def judgement_of(what, some, errors, gpu="h200", take=True):
         take = np.full(len(some.rows), True) & take
         some, errors = some.where(take), errors[take]
         j = judge(some.rows, errors)
-        return [what, j.products, j.matrices, f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}",
-                f"{percent(j.best)} of {j.contests}", percent(holds(some.limits(parameters[gpu]), errors, intervals))]  # fmt: skip
+        return [
+            what,
+            j.products,
+            j.matrices,
+            f"{100 * j.median:.1f}%",
+            f"{100 * j.p90:.1f}%",
+            f"{j.spearman:.2f}",
+            f"{percent(j.best)} of {j.contests}",
+            percent(holds(some.limits(parameters[gpu]), errors, intervals)),
+        ]
 
     precision = np.array([row[1] for row in products.rows])
     beyond = [missing_share(row[3], h200) > 0 for row in products.rows]
-    fill("judgement", ["", "products", "matrices", "median", "90th percentile", "rank correlation", "best named", "interval holds"], [
-        judgement_of("kept aside: real files that no form was tried on", aside, errors_of(aside)),
-        judgement_of("fitted, nothing left out", products, errors_of(products)),
-        judgement_of("matrix left out", products, without_matrix),
-        judgement_of("kernel left out", products, without_kernel),
-        judgement_of("kernel left out, its machine code unknown", unknown, left_out(products, 2, judged=unknown)),
-        judgement_of("matrix left out, f64", products, without_matrix, take=precision == "f64"),
-        judgement_of("matrix left out, f32", products, without_matrix, take=precision == "f32"),
-        judgement_of("matrix left out, more than half of the L2", products, without_matrix, take=beyond),
-        judgement_of("other formats and `lightspmv_vector_inc`, none of them fitted", others, errors_of(others)),
-        judgement_of("H100, parameters of the H200", on_h100, errors_of(on_h100), "h100"),
-        judgement_of("H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"),
-        judgement_of("H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100"),
-        judgement_of("H100, kept aside", aside_h100, errors_of(aside_h100, "h100"), "h100")])  # fmt: skip
-    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
-        [f"`{p.name}`", *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in GPUS), "ns" if p.unit else "", p.meaning]
-        for i, p in enumerate(PARAMETERS)])  # fmt: skip
+    fill(
+        "judgement",
+        [
+            "",
+            "products",
+            "matrices",
+            "median",
+            "90th percentile",
+            "rank correlation",
+            "best named",
+            "interval holds",
+        ],
+        [
+            judgement_of(
+                "kept aside: real files that no form was tried on", aside, errors_of(aside)
+            ),
+            judgement_of("fitted, nothing left out", products, errors_of(products)),
+            judgement_of("matrix left out", products, without_matrix),
+            judgement_of("kernel left out", products, without_kernel),
+            judgement_of(
+                "kernel left out, its machine code unknown",
+                unknown,
+                left_out(products, 2, judged=unknown),
+            ),
+            judgement_of("matrix left out, f64", products, without_matrix, take=precision == "f64"),
+            judgement_of("matrix left out, f32", products, without_matrix, take=precision == "f32"),
+            judgement_of(
+                "matrix left out, more than half of the L2", products, without_matrix, take=beyond
+            ),
+            judgement_of(
+                "other formats and `lightspmv_vector_inc`, none of them fitted",
+                others,
+                errors_of(others),
+            ),
+            judgement_of("H100, parameters of the H200", on_h100, errors_of(on_h100), "h100"),
+            judgement_of(
+                "H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"
+            ),
+            judgement_of(
+                "H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100"
+            ),
+            judgement_of("H100, kept aside", aside_h100, errors_of(aside_h100, "h100"), "h100"),
+        ],
+    )
+    fill(
+        "parameters",
+        ["parameter", *GPUS, "unit", "of"],
+        [
+            [
+                f"`{p.name}`",
+                *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in GPUS),
+                "ns" if p.unit else "",
+                p.meaning,
+            ]
+            for i, p in enumerate(PARAMETERS)
+        ],
+    )
     without = by_kernel(products.rows, without_kernel)
-    fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
-        [f"`{k}`", of.products, f"{100 * of.bias:+.0f}%", percent(of.median), percent(of.p90), percent(of.largest),
-         percent(without[k].median) if k in without else "", "no" if k in refusals else "yes"] for k, of in by.items()])  # fmt: skip
-    fill("intervals", ["limit", "products", "from", "to"], [
-        [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
-        for k, (low, high) in intervals.items()])  # fmt: skip
+    fill(
+        "kernels",
+        [
+            "kernel",
+            "products",
+            "bias",
+            "median",
+            "90th percentile",
+            "largest",
+            "kernel left out",
+            "estimate",
+        ],
+        [
+            [
+                f"`{k}`",
+                of.products,
+                f"{100 * of.bias:+.0f}%",
+                percent(of.median),
+                percent(of.p90),
+                percent(of.largest),
+                percent(without[k].median) if k in without else "",
+                "no" if k in refusals else "yes",
+            ]
+            for k, of in by.items()
+        ],
+    )
+    fill(
+        "intervals",
+        ["limit", "products", "from", "to"],
+        [
+            [
+                k,
+                int(np.sum(limits == k)) if k != "any" else len(limits),
+                f"x {low:.2f}",
+                f"x {high:.2f}",
+            ]
+            for k, (low, high) in intervals.items()
+        ],
+    )
     seen = Products([row for row in rows_with(records, KERNELS) if row[2] not in refusals], h200)
-    fill("agreement", ["matrices", "products", "agree", "named launch", "named memory", "named latency"], [
-        agreement_row(*of) for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()])  # fmt: skip
-    draw(products.rows + aside.rows + others.rows, np.concatenate([without_matrix, errors_of(aside), errors_of(others)]))
+    fill(
+        "agreement",
+        ["matrices", "products", "agree", "named launch", "named memory", "named latency"],
+        [
+            agreement_row(*of)
+            for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()
+        ],
+    )
+    draw(
+        products.rows + aside.rows + others.rows,
+        np.concatenate([without_matrix, errors_of(aside), errors_of(others)]),
+    )
 
     examples = []
     for name in ("h200", "t4"):
-        counted = [(*EXAMPLE, c["kernel"], c["work"], 1) for c in read_counts() if (c["matrix"], c["precision"]) == EXAMPLE]
+        counted = [
+            (*EXAMPLE, c["kernel"], c["work"], 1)
+            for c in read_counts()
+            if (c["matrix"], c["precision"]) == EXAMPLE
+        ]
         some = Products(counted, GPUS[name])
-        for row, us, limit in zip(some.rows, some.estimate(parameters[name]), some.limits(parameters[name])):
-            examples.append({"gpu": name, "kernel": row[2], "work": row[3], "us": round(us, 3), "limit": limit})
+        for row, us, limit in zip(
+            some.rows, some.estimate(parameters[name]), some.limits(parameters[name])
+        ):
+            examples.append(
+                {"gpu": name, "kernel": row[2], "work": row[3], "us": round(us, 3), "limit": limit}
+            )
     write_whole(EXAMPLES, "[" + ",\n".join(json.dumps(example) for example in examples) + "]\n")
     print(PAGE.read_text(encoding="utf-8"))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     collecting = commands.add_parser("collect", help="append to the counts")
     collecting.add_argument("spmv", help="the program of the CPU backend")
     collecting.add_argument("matrices", nargs="+")
-    reading = commands.add_parser("code", help="write how many registers and loads in flight each CUDA function has")
-    reading.add_argument("programs", nargs="+", help="the program of the CUDA backend, or its objects")
+    reading = commands.add_parser(
+        "code", help="write how many registers and loads in flight each CUDA function has"
+    )
+    reading.add_argument(
+        "programs", nargs="+", help="the program of the CUDA backend, or its objects"
+    )
     explaining = commands.add_parser("explain", help="show the terms of estimates")
     explaining.add_argument("matrix")
     explaining.add_argument("kernels", nargs="+")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
-    fitting.add_argument("gpus", nargs="*", choices=[*FITTED, []], help="whose parameters to fit anew")
+    fitting.add_argument(
+        "gpus", nargs="*", choices=[*FITTED, []], help="whose parameters to fit anew"
+    )
     arguments = vars(parser.parse_args())
-    {"collect": collect, "code": collect_code, "explain": explain, "fit": fit_all}[arguments.pop("command")](**arguments)
+    {"collect": collect, "code": collect_code, "explain": explain, "fit": fit_all}[
+        arguments.pop("command")
+    ](**arguments)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ class Check:
 
     def open(self, hash="", path=None):
         self.browser.open(path or self.path, hash)
-        self.js("new Promise(done => { const look = () => document.body.dataset.ready ? done() : setTimeout(look, 20); look(); })")
+        self.js(
+            "new Promise(done => { const look = () => document.body.dataset.ready ? done() : setTimeout(look, 20); look(); })"
+        )
         self.js(HELPERS)
 
     # --- Each of them ---
@@ -54,10 +56,19 @@ class Check:
         self.expect(len(text) <= MOST_BYTES, f"{len(text) / 1e6:.1f} MB, more than 3")
         elements = self.js("document.querySelectorAll('*').length")
         self.expect(elements <= MOST_ELEMENTS, f"{elements} elements")
-        figures = self.js("[...document.querySelectorAll('figure img')].map(image => [image.width, image.alt.length])")
-        self.expect(all(width >= 100 and letters >= 20 for width, letters in figures), "a figure without size or text")
-        self.seen += [f"{len(text) / 1e6:.1f} MB", f"{elements} elements", f"{len(figures)} figures",
-                      f"{self.js('data.rows.length')} measurements"]
+        figures = self.js(
+            "[...document.querySelectorAll('figure img')].map(image => [image.width, image.alt.length])"
+        )
+        self.expect(
+            all(width >= 100 and letters >= 20 for width, letters in figures),
+            "a figure without size or text",
+        )
+        self.seen += [
+            f"{len(text) / 1e6:.1f} MB",
+            f"{elements} elements",
+            f"{len(figures)} figures",
+            f"{self.js('data.rows.length')} measurements",
+        ]
 
     def which_kernel(self):
         for matrix in self.js("[names('m')[1], names('m').at(-1)]"):
@@ -66,80 +77,155 @@ class Check:
                 told, least = self.js(f"[duration(fastest({products})), fastest({products})]")
                 if least is None or "Nothing is measured" in self.js("$('answer').textContent"):
                     continue
-                self.expect(self.js("$('answer').textContent").endswith(told), f"{matrix}, {products} products: not the fastest, {told}")
+                self.expect(
+                    self.js("$('answer').textContent").endswith(told),
+                    f"{matrix}, {products} products: not the fastest, {told}",
+                )
                 of_stretch = self.js(f"""(() => {{ const found = stretches(candidatesOf(data.rows.filter(row => row.matrix === $('m').value
                   && row.device === device() && row.precision === precision()), state())).find(each => each.from <= {products} && each.to >= {products}).candidate;
                   return found.setup + {products} * found.ms; }})()""")
-                self.expect(abs(of_stretch / least - 1) < 1e-9, f"{matrix}: the stretches do not have the fastest of {products} products")
+                self.expect(
+                    abs(of_stretch / least - 1) < 1e-9,
+                    f"{matrix}: the stretches do not have the fastest of {products} products",
+                )
         # Properties of a matrix that was measured lead to it.
-        matrix = self.js("data.rows.find(row => row.device === device() && row.precision === precision() && data.matrices[row.matrix].max_row"
-                         " && data.rows.filter(other => other.matrix === row.matrix && other.precision === row.precision).length > 20)?.matrix")
+        matrix = self.js(
+            "data.rows.find(row => row.device === device() && row.precision === precision() && data.matrices[row.matrix].max_row"
+            " && data.rows.filter(other => other.matrix === row.matrix && other.precision === row.precision).length > 20)?.matrix"
+        )
         if matrix:
             self.js(f"""(() => {{ const row = data.rows.find(row => row.matrix === {json.dumps(matrix)}), looks = data.matrices[row.matrix];
               $('type').click(); type('typed_nnz', row.nnz); type('typed_rows', row.rows); type('typed_longest', looks.max_row);
               type('typed_diagonals', looks.diagonals); type('typed_kind', looks.kind); }})()""")
-            self.expect(matrix in self.js("$('choice-note').textContent"), f"the properties of {matrix} do not lead to it")
-            self.expect(self.js("$('choice').tBodies[0].rows.length") > 0, "no kernel for typed properties")
+            self.expect(
+                matrix in self.js("$('choice-note').textContent"),
+                f"the properties of {matrix} do not lead to it",
+            )
+            self.expect(
+                self.js("$('choice').tBodies[0].rows.length") > 0, "no kernel for typed properties"
+            )
             # The first has the least expected regret; none is there that a neighbour refused.
-            self.expect(self.js("""(() => { const known = knownMatrices(data.rows.filter(row => row.device === device() && row.precision === precision()),
+            self.expect(
+                self.js("""(() => { const known = knownMatrices(data.rows.filter(row => row.device === device() && row.precision === precision()),
               data.matrices, state()), near = nearestOf(known[0], known), found = advice(known[0], near, 300);
               return found.length > 0 && found.every((each, at) => (!at || each.expected >= found[at - 1].expected) && each.worst >= each.expected - 1e-9
-                && near.every(one => one.candidates.has(each.kernel))); })()"""), "the advice is not that of the least regret")
+                && near.every(one => one.candidates.has(each.kernel))); })()"""),
+                "the advice is not that of the least regret",
+            )
         self.open()
 
     def regret(self):
-        self.expect(self.js("data.rows.every(row => row.alone ? row.least.setup_ms === row.setup_ms : row.least.setup_ms <= row.setup_ms)"),
-                    "a setup counts with more than was measured, or one that was measured alone with less")
+        self.expect(
+            self.js(
+                "data.rows.every(row => row.alone ? row.least.setup_ms === row.setup_ms : row.least.setup_ms <= row.setup_ms)"
+            ),
+            "a setup counts with more than was measured, or one that was measured alone with less",
+        )
         self.js("$('good').open = true; drawRegret()")
-        self.expect(self.js("$('regret').tBodies[0].rows.length === 6 && $('regret-note').textContent.length > 20"), "no table of regrets")
-        known = self.js("knownMatrices(data.rows.filter(row => row.device === device() && row.precision === 'f64'), data.matrices, 'warm').length")
-        median, most = self.js("""(() => { const all = ['f64', 'f32'].flatMap(each => Object.values(leaveOneOut(knownMatrices(data.rows.filter(
+        self.expect(
+            self.js(
+                "$('regret').tBodies[0].rows.length === 6 && $('regret-note').textContent.length > 20"
+            ),
+            "no table of regrets",
+        )
+        known = self.js(
+            "knownMatrices(data.rows.filter(row => row.device === device() && row.precision === 'f64'), data.matrices, 'warm').length"
+        )
+        median, most = (
+            self.js("""(() => { const all = ['f64', 'f32'].flatMap(each => Object.values(leaveOneOut(knownMatrices(data.rows.filter(
           row => row.device === device() && row.precision === each), data.matrices, 'warm'), COUNTS)).flat());
           return [0.5, 0.95].map(part => all.length ? quantile(all, part) : 0).map(value => value === Infinity ? 1e9 : value); })()""")
+        )
         if known >= 100:  # of few matrices nothing follows
-            self.expect(median <= 0.03 and most <= 0.25, f"the advice costs {median:.1%} in the median and {most:.1%} at the 95th percentile")
-            self.seen.append(f"advice within {median:.1%} (median) and {most:.1%} (95%) of the best kernel")
+            self.expect(
+                median <= 0.03 and most <= 0.25,
+                f"the advice costs {median:.1%} in the median and {most:.1%} at the 95th percentile",
+            )
+            self.seen.append(
+                f"advice within {median:.1%} (median) and {most:.1%} (95%) of the best kernel"
+            )
         self.js("$('good').open = false")
 
     def compare(self):
-        kernels = self.js("(() => { const own = new Set(data.rows.filter(row => row.device === device()).map(row => row.kernel)); return names('a_kernel').filter(name => own.has(name)).slice(0, 2); })()")
+        kernels = self.js(
+            "(() => { const own = new Set(data.rows.filter(row => row.device === device()).map(row => row.kernel)); return names('a_kernel').filter(name => own.has(name)).slice(0, 2); })()"
+        )
         if len(kernels) < 2:
             return
         for side, kernel in zip("ab", kernels):
             self.js(f"type('{side}_kernel', '{kernel}')")
         compared = self.js("$('compared').textContent")
-        self.expect(self.js("""[...document.querySelectorAll('#scatter .mark[transform]')].every(mark => {
+        self.expect(
+            self.js("""[...document.querySelectorAll('#scatter .mark[transform]')].every(mark => {
           const matrix = mark.getAttribute('aria-label').match(/ on (.*?)(?: [(]stand-in[)])?, f/)[1], {source} = data.rows.find(row => row.matrix === matrix);
-          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--card)'}[source] ?? 'url'); })"""), "a mark does not show its matrix's source")
+          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--card)'}[source] ?? 'url'); })"""),
+            "a mark does not show its matrix's source",
+        )
         if "No matrix" not in compared:
-            self.expect(all(kernel in compared for kernel in kernels), f"what is compared is not said: {compared}")
+            self.expect(
+                all(kernel in compared for kernel in kernels),
+                f"what is compared is not said: {compared}",
+            )
             # The last row of the table, from the rows themselves.
-            matrix, ratio = self.js("(() => { const row = [...$('pairs').tBodies[0].rows].at(-1); return [row.cells[0].textContent, row.cells[4].textContent]; })()")
-            times = [self.js(f"data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' && row.device === device() && row.precision === precision()).warm_ms")
-                     for kernel in kernels]
+            matrix, ratio = self.js(
+                "(() => { const row = [...$('pairs').tBodies[0].rows].at(-1); return [row.cells[0].textContent, row.cells[4].textContent]; })()"
+            )
+            times = [
+                self.js(
+                    f"data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' && row.device === device() && row.precision === precision()).warm_ms"
+                )
+                for kernel in kernels
+            ]
             self.equal(ratio, self.js(f"digits({times[0] / times[1]})"), f"the ratio on {matrix}")
             self.frame()
-            drawn = self.js("['scatter', 'times', 'sketch', 'histogram'].filter(id => $(id).querySelector('svg'))")
+            drawn = self.js(
+                "['scatter', 'times', 'sketch', 'histogram'].filter(id => $(id).querySelector('svg'))"
+            )
             self.expect({"scatter", "times"} <= set(drawn), f"of the charts only {drawn} are drawn")
             for name in drawn:
-                marks, most = (".mark, .line", 2) if name in ("scatter", "times") else ("path, .bar", 1)
-                self.equal(self.js(f"""(() => {{ const file = new DOMParser().parseFromString(svgOf('{name}'), 'image/svg+xml');
-                  return [file.documentElement.tagName, file.querySelectorAll('style, {marks}').length > {most}]; }})()"""), ["svg", True], f"{name} as SVG")
+                marks, most = (
+                    (".mark, .line", 2) if name in ("scatter", "times") else ("path, .bar", 1)
+                )
+                self.equal(
+                    self.js(f"""(() => {{ const file = new DOMParser().parseFromString(svgOf('{name}'), 'image/svg+xml');
+                  return [file.documentElement.tagName, file.querySelectorAll('style, {marks}').length > {most}]; }})()"""),
+                    ["svg", True],
+                    f"{name} as SVG",
+                )
         self.open()
 
     def frame(self):
         """A frame drawn over the right half of the points leaves their matrices, in all tables, and Reset brings all back."""
         before = self.js("$('pairs').tBodies[0].rows.length")
         self.js("$('scatter').scrollIntoView({block: 'center'})")
-        left, top, right, bottom = self.js("""(() => { const {left, top, right, bottom} = $('scatter').querySelector('svg').getBoundingClientRect();
+        left, top, right, bottom = (
+            self.js("""(() => { const {left, top, right, bottom} = $('scatter').querySelector('svg').getBoundingClientRect();
           return [left, top, right, bottom]; })()""")
+        )
         wanted = self.js(f"""[...document.querySelectorAll('#scatter .mark[transform]')].filter(mark => {{ const box = mark.getBoundingClientRect();
           return box.left + box.width / 2 >= {(left + right) / 2}; }}).length""")
-        for kind, x, y in (("mousePressed", right - 1, top + 1), ("mouseMoved", (left + right) / 2, bottom - 1), ("mouseReleased", (left + right) / 2, bottom - 1)):
-            self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+        for kind, x, y in (
+            ("mousePressed", right - 1, top + 1),
+            ("mouseMoved", (left + right) / 2, bottom - 1),
+            ("mouseReleased", (left + right) / 2, bottom - 1),
+        ):
+            self.browser.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left",
+                buttons=1,
+                clickCount=1,
+            )
         if wanted:
             self.equal(self.js("$('pairs').tBodies[0].rows.length"), wanted, "matrices in a frame")
-            self.expect(self.js("shown.length && new Set(shown.map(row => row.matrix)).size <= $('q').value.split(/,(?![a-z_]+=)/).length"), "a frame narrows not all tables")
+            self.expect(
+                self.js(
+                    "shown.length && new Set(shown.map(row => row.matrix)).size <= $('q').value.split(/,(?![a-z_]+=)/).length"
+                ),
+                "a frame narrows not all tables",
+            )
         self.js("$('reset').click()")
         self.equal(self.js("$('pairs').tBodies[0].rows.length"), before, "matrices after Reset")
 
@@ -147,9 +233,14 @@ class Check:
         kernel = self.js("data.rows[0].kernel")
         start = kernel[:3]
         self.js(f"type('kernel', '{start}*'); type('precision', '')")
-        self.expect(self.js(f"shown.length && shown.every(row => row.kernel.startsWith('{start}'))"), "a pattern for kernels does not filter")
+        self.expect(
+            self.js(f"shown.length && shown.every(row => row.kernel.startsWith('{start}'))"),
+            "a pattern for kernels does not filter",
+        )
         for order in (1, -1):
-            self.js("[...$('heads').cells].find(cell => cell.dataset.column === 'us').querySelector('button').click()")
+            self.js(
+                "[...$('heads').cells].find(cell => cell.dataset.column === 'us').querySelector('button').click()"
+            )
             values = self.js(f"shown.map(row => {order} * row.warm_ms)")
             self.expect(values == sorted(values), "the order by time")
         lines = self.js("csv()").strip().split("\n")
@@ -159,45 +250,95 @@ class Check:
         self.js(f"type('m', {json.dumps(matrix)}); type('products', '7')")
         before = self.js("[location.hash, shown.length, shown[0].kernel, $('answer').textContent]")
         self.open(hash=before[0])
-        self.equal(self.js("[location.hash, shown.length, shown[0].kernel, $('answer').textContent]"), before, "what the address brings back")
+        self.equal(
+            self.js("[location.hash, shown.length, shown[0].kernel, $('answer').textContent]"),
+            before,
+            "what the address brings back",
+        )
         self.open(hash="#precision=f64&source=nonsense")
-        self.expect("nonsense" in self.js("$('message').textContent"), "an address that cannot be is not named")
+        self.expect(
+            "nonsense" in self.js("$('message').textContent"),
+            "an address that cannot be is not named",
+        )
         self.open()
 
     def keyboard(self):
         self.js("document.activeElement.blur(); window.scrollTo(0, 0)")
         self.browser.press("Tab")
-        self.equal(self.js("document.activeElement.className"), "skip", "the first that Tab reaches")
+        self.equal(
+            self.js("document.activeElement.className"), "skip", "the first that Tab reaches"
+        )
         order = []
         for _ in range(80):
             self.browser.press("Tab")
-            at = self.js("(() => { const at = document.activeElement; return at.id || at.closest('svg')?.parentElement.id || at.closest('[id]')?.id; })()")
+            at = self.js(
+                "(() => { const at = document.activeElement; return at.id || at.closest('svg')?.parentElement.id || at.closest('[id]')?.id; })()"
+            )
             order.append(at)
             if at == "window":
                 break
             if at == "scatter":
                 was = self.js("$('m').value")
                 self.browser.press("End", "ArrowUp")
-                self.expect(not self.js("$('tip').hidden"), "no values beside a mark that has the focus")
+                self.expect(
+                    not self.js("$('tip').hidden"), "no values beside a mark that has the focus"
+                )
                 self.browser.press("Enter")
                 self.expect(self.js("$('m').value") != was, "Enter on a mark selects no matrix")
-        wanted = [name for name in ("device", "precision", "kernel", "m", "products", "a_kernel", "scatter", "csv", "window")]
+        wanted = [
+            name
+            for name in (
+                "device",
+                "precision",
+                "kernel",
+                "m",
+                "products",
+                "a_kernel",
+                "scatter",
+                "csv",
+                "window",
+            )
+        ]
         places = [order.index(name) if name in order else -1 for name in wanted]
         self.expect(-1 not in places and places == sorted(places), f"Tab reaches {order}")
         self.browser.press("ArrowDown", "ArrowDown", "Enter")
-        self.equal(self.js("$('m').value"), self.js("shown[2].matrix"), "the matrix that Enter selects in the table")
+        self.equal(
+            self.js("$('m').value"),
+            self.js("shown[2].matrix"),
+            "the matrix that Enter selects in the table",
+        )
         self.js("$('window').focus()")
         self.browser.press("End")
-        self.expect(self.js("document.activeElement.textContent === shown.at(-1).matrix"), "End does not lead to the last row")
+        self.expect(
+            self.js("document.activeElement.textContent === shown.at(-1).matrix"),
+            "End does not lead to the last row",
+        )
         self.open()
 
     def narrow(self):
-        self.browser.call("Emulation.setDeviceMetricsOverride", width=800, height=800, deviceScaleFactor=1, mobile=False)
+        self.browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=800,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         self.open()
-        self.expect(self.js("$('claims').querySelector('.wide').scrollWidth <= 760"), "the table of claims is cut off on 800 px")
-        self.browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
+        self.expect(
+            self.js("$('claims').querySelector('.wide').scrollWidth <= 760"),
+            "the table of claims is cut off on 800 px",
+        )
+        self.browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=400,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=True,
+        )
         self.open()
-        self.equal(self.js("document.documentElement.scrollWidth"), 400, "the page's width on 400 px")
+        self.equal(
+            self.js("document.documentElement.scrollWidth"), 400, "the page's width on 400 px"
+        )
         self.browser.call("Emulation.clearDeviceMetricsOverride")
         self.open()
 
@@ -210,13 +351,25 @@ def check(path):
             checks.open()
             checks.the_file()
             if checks.js("data.rows.length"):
-                for each in (checks.which_kernel, checks.regret, checks.compare, checks.filters, checks.keyboard):
+                for each in (
+                    checks.which_kernel,
+                    checks.regret,
+                    checks.compare,
+                    checks.filters,
+                    checks.keyboard,
+                ):
                     each()
             checks.narrow()
         except chromium.BrowserError as error:
             checks.wrong.append(str(error))
-        asked = [address for address in browser.asked if not address.startswith("file:") and address != "about:blank"]
-        return checks.wrong + browser.errors + [f"asks for {address}" for address in asked], "; ".join(checks.seen)
+        asked = [
+            address
+            for address in browser.asked
+            if not address.startswith("file:") and address != "about:blank"
+        ]
+        return checks.wrong + browser.errors + [
+            f"asks for {address}" for address in asked
+        ], "; ".join(checks.seen)
 
 
 def main():
@@ -232,7 +385,10 @@ def main():
     wrong, seen = check(arguments.page)
     for line in wrong:
         print(f"{arguments.page}: {line}", file=sys.stderr)
-    print(f"{arguments.page}: {seen}; " + (f"{len(wrong)} things are wrong" if wrong else "nothing is wrong"))
+    print(
+        f"{arguments.page}: {seen}; "
+        + (f"{len(wrong)} things are wrong" if wrong else "nothing is wrong")
+    )
     return 1 if wrong else 0
 
 

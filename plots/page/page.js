@@ -5,26 +5,42 @@ const $ = id => document.getElementById(id);
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value; else made.setAttribute(name, value);
+    if (name in made)
+      made[name] = value;
+    else
+      made.setAttribute(name, value);
   }
   made.append(...children.filter(child => child !== null));
   return made;
 }
 function digits(value) {
   if (typeof value !== "number" || Number.isNaN(value)) return value ?? "—";
-  return value >= 1e4 ? whole(Math.round(value)) : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
+  return value >= 1e4 ? whole(Math.round(value)) :
+      value >= 100    ? value.toFixed(0) :
+      value >= 10     ? value.toFixed(1) :
+      value >= 0.01   ? value.toFixed(2) :
+                        value.toPrecision(2);
 }
 const whole = value => value === Infinity ? "never" : value.toLocaleString("en");
 function duration(ms) {
-  return ms >= 1000 ? `${digits(ms / 1000)} s` : ms >= 1 ? `${digits(ms)} ms` : `${digits(1000 * ms)} us`;
+  return ms >= 1000 ? `${digits(ms / 1000)} s` :
+      ms >= 1 ? `${digits(ms)} ms` :
+                `${digits(1000 * ms)} us`;
 }
 const percent = part => part === Infinity ? "refused" : `${digits(100 * part)}%`;
 const gflops = (row, state) => 2e-6 * row.nnz / row[`${state}_ms`];
 
-// --- What is asked, and the address ---------------------------------------------------------------------
+// --- What is asked, and the address
+// ---------------------------------------------------------------------
 
-const FIELDS = ["device", "precision", "state", "source", "kind", "step", "kernel", "q", "m", "products", "typed_kind", "typed_nnz", "typed_rows",
-  "typed_mean", "typed_longest", "typed_diagonals", "a_kernel", "a_precision", "a_device", "b_kernel", "b_precision", "b_device"];
+const FIELDS = [
+  "device",      "precision",   "state",         "source",
+  "kind",        "step",        "kernel",        "q",
+  "m",           "products",    "typed_kind",    "typed_nnz",
+  "typed_rows",  "typed_mean",  "typed_longest", "typed_diagonals",
+  "a_kernel",    "a_precision", "a_device",      "b_kernel",
+  "b_precision", "b_device"
+];
 const FILTERS = FIELDS.slice(0, 8);
 const TYPED = "of typed properties";
 let data, shown = [], sort = "", active = 0;
@@ -44,7 +60,8 @@ function restore() {
 }
 function remember() {
   const asked = new URLSearchParams();
-  for (const name of FIELDS) if ($(name).value !== $(name).dataset.first) asked.set(name, $(name).value);
+  for (const name of FIELDS)
+    if ($(name).value !== $(name).dataset.first) asked.set(name, $(name).value);
   if (sort) asked.set("sort", sort);
   history.replaceState(null, "", asked.size ? "#" + asked : location.pathname + location.search);
 }
@@ -53,14 +70,21 @@ function remember() {
 function pattern(text) {
   const parts = text.split(",").map(part => part.trim()).filter(part => part);
   if (!parts.length) return () => true;
-  const whole = new RegExp("^(" + parts.map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")).join("|") + ")$");
+  const whole = new RegExp(
+      "^(" +
+      parts.map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")).join("|") +
+      ")$");
   return name => whole.test(name);
 }
-// "cant,dof=8,G3" as a test of names: each word is one, or a part of some. A comma before "key=" is within a name.
+// "cant,dof=8,G3" as a test of names: each word is one, or a part of some. A comma before "key=" is
+// within a name.
 function named(text) {
-  const parts = text.toLowerCase().split(/,(?![a-z_]+=)/).map(part => part.trim()).filter(part => part);
+  const parts =
+      text.toLowerCase().split(/,(?![a-z_]+=)/).map(part => part.trim()).filter(part => part);
   const known = new Set(Object.keys(data.matrices).map(name => name.toLowerCase()));
-  return name => parts.some(part => known.has(part) ? name.toLowerCase() === part : name.toLowerCase().includes(part));
+  return name => parts.some(
+             part =>
+                 known.has(part) ? name.toLowerCase() === part : name.toLowerCase().includes(part));
 }
 // A test of rows by those filters that are named.
 function filter(names) {
@@ -69,9 +93,18 @@ function filter(names) {
     const value = wanted(name);
     if (value) tests.push(row => row[name] === value);
   }
-  if (wanted("step")) { const step = +wanted("step"); tests.push(row => row.step === step); }
-  if (wanted("kernel").trim()) { const fits = pattern(wanted("kernel")); tests.push(row => fits(row.kernel)); }
-  if (wanted("q").trim()) { const fits = named(wanted("q")); tests.push(row => fits(row.matrix)); }
+  if (wanted("step")) {
+    const step = +wanted("step");
+    tests.push(row => row.step === step);
+  }
+  if (wanted("kernel").trim()) {
+    const fits = pattern(wanted("kernel"));
+    tests.push(row => fits(row.kernel));
+  }
+  if (wanted("q").trim()) {
+    const fits = named(wanted("q"));
+    tests.push(row => fits(row.matrix));
+  }
   return row => tests.every(test => test(row));
 }
 const state = () => $("state").value;
@@ -80,45 +113,67 @@ const device = () => $("device").value || data.first;
 
 function select(matrix) {
   if (![...$("m").options].some(option => option.value === matrix)) return;
-  const place = document.activeElement?.closest("#scatter, #window")?.id;  // whose marks and rows are made anew
+  const place = document.activeElement?.closest("#scatter, #window")
+                    ?.id;  // whose marks and rows are made anew
   $("m").value = matrix;
   chosen(place === "window");
   if (place === "scatter") $("scatter").querySelector(".selected")?.focus();
 }
 
-// --- What measures it again, and values under the pointer -------------------------------------------------
+// --- What measures it again, and values under the pointer
+// -------------------------------------------------
 
-const asArgument = row => row.source === "file" ? `data/${data.matrices[row.matrix].detail.split("/").pop()}` : row.matrix;
+const asArgument = row => row.source === "file" ?
+    `data/${data.matrices[row.matrix].detail.split("/").pop()}` :
+    row.matrix;
 function command(row) {
-  return `make run MATRIX='${asArgument(row)}' PRECISION=${row.precision} ARGS="--kernel ${row.kernel} --json records.jsonl"`;
+  return `make run MATRIX='${asArgument(row)}' PRECISION=${row.precision} ARGS="--kernel ${
+      row.kernel} --json records.jsonl"`;
 }
 function tipOf(row, at = state()) {
-  return `${row.kernel} on ${row.matrix}${row.source === "stand-in" ? " (stand-in)" : ""}, ${row.precision}, ${row.device}\n`
-    + `${duration(row[`${at}_ms`])} ${at} (spread ${duration(row[`${at}_lower_ms`])} to ${duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n`
-    + `setup ${duration(setup(row))}${opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}${row.code === "other" ? ", whose machine code is not today's" : ""}\nAgain: ${command(row)}`;
+  return `${row.kernel} on ${row.matrix}${row.source === "stand-in" ? " (stand-in)" : ""}, ${
+             row.precision}, ${row.device}\n` +
+      `${duration(row[`${at}_ms`])} ${at} (spread ${duration(row[`${at}_lower_ms`])} to ${
+             duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n` +
+      `setup ${duration(setup(row))}${
+             opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${
+             row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}${
+             row.code === "other" ? ", whose machine code is not today's" :
+                                    ""}\nAgain: ${command(row)}`;
 }
 function showTip(text, box) {
   const tip = $("tip");
   tip.textContent = text;
   tip.hidden = false;
   const {width, height} = tip.getBoundingClientRect();
-  tip.style.left = `${Math.max(4, Math.min(box.left + 12, document.documentElement.clientWidth - width - 8))}px`;
-  tip.style.top = `${box.bottom + height + 12 < innerHeight ? box.bottom + 8 : Math.max(4, box.top - height - 8)}px`;
+  tip.style.left =
+      `${Math.max(4, Math.min(box.left + 12, document.documentElement.clientWidth - width - 8))}px`;
+  tip.style.top = `${
+      box.bottom + height + 12 < innerHeight ? box.bottom + 8 :
+                                               Math.max(4, box.top - height - 8)}px`;
 }
-const hideTip = () => { $("tip").hidden = true; };
+const hideTip = () => {
+  $("tip").hidden = true;
+};
 function hasTip(node, text) {
   const show = () => showTip(text(), node.getBoundingClientRect());
   for (const event of ["pointerenter", "focus"]) node.addEventListener(event, show);
   for (const event of ["pointerleave", "blur"]) node.addEventListener(event, hideTip);
 }
 
-// --- Which kernel for my matrix ---------------------------------------------------------------------------
+// --- Which kernel for my matrix
+// ---------------------------------------------------------------------------
 
 // `words`: how many columns, from the first, have words and not numbers.
 function fill(table, heads, rows, words = 1) {
   const classOf = at => at < words ? "" : "number";
-  table.tHead.replaceChildren(element("tr", {}, ...heads.map((head, at) => element("th", {scope: "col", className: classOf(at), textContent: head}))));
-  table.tBodies[0].replaceChildren(...rows.map(cells => element("tr", {}, ...cells.map((cell, at) => element("td", {className: classOf(at)}, cell)))));
+  table.tHead.replaceChildren(element(
+      "tr", {},
+      ...heads.map(
+          (head, at) => element("th", {scope: "col", className: classOf(at), textContent: head}))));
+  table.tBodies[0].replaceChildren(...rows.map(
+      cells => element(
+          "tr", {}, ...cells.map((cell, at) => element("td", {className: classOf(at)}, cell)))));
 }
 function link(matrix) {
   const button = element("button", {type: "button", className: "link", textContent: matrix});
@@ -127,98 +182,172 @@ function link(matrix) {
 }
 
 function drawAnswer() {
-  const typed = $("m").value === TYPED, products = Math.max(1, Math.floor(+$("products").value) || 1);
+  const typed = $("m").value === TYPED,
+        products = Math.max(1, Math.floor(+$("products").value) || 1);
   const note = $("choice-note"), fits = filter(["kernel", "step"]);
-  const rows = data.rows.filter(row => row.device === device() && row.precision === precision() && fits(row));
+  const rows = data.rows.filter(
+      row => row.device === device() && row.precision === precision() && fits(row));
   $("typed").hidden = !typed;
   $("type").hidden = typed;
   let candidates = [], from = [], problem = "";
   nearest = "";
   if (typed) {
     const number = name => $(`typed_${name}`).value === "" ? NaN : +$(`typed_${name}`).value;
-    const asked = askedFor({nnz: number("nnz"), rows: number("rows"), mean: number("mean"), longest: number("longest"),
-                            diagonals: number("diagonals"), kind: $("typed_kind").value});
-    if (typeof asked === "string") problem = asked;
+    const asked = askedFor({
+      nnz: number("nnz"),
+      rows: number("rows"),
+      mean: number("mean"),
+      longest: number("longest"),
+      diagonals: number("diagonals"),
+      kind: $("typed_kind").value
+    });
+    if (typeof asked === "string")
+      problem = asked;
     else {
-      const near = nearestOf(asked, knownMatrices(rows.filter(filter(["source", "kind", "q"])), data.matrices, state()));
+      const near = nearestOf(
+          asked,
+          knownMatrices(rows.filter(filter(["source", "kind", "q"])), data.matrices, state()));
       candidates = advice(asked, near, products);
       nearest = near[0]?.name ?? "";
-      from = [`The least expected regret on the nearest matrices, ${precision()}, ${state()}, ${device()}: `, ...near.flatMap((each, at) =>
-        [at ? ", " : "", link(each.name), ` (${each.kind}, ${each.source === "file" ? "real file" : each.source}, ${digits(each.nnz / 1e6)} M nonzeros)`]),
-        `, by nonzeros, mean row, longest over mean row, diagonals and kind; real files weigh more. Regret: how much longer than the fastest kernel there.`
-        + ` Kernels that refused one of them, or were not measured there, are left out. Times and setups: weighted medians per nonzero.`];
+      from = [
+        `The least expected regret on the nearest matrices, ${precision()}, ${state()}, ${
+            device()}: `,
+        ...near.flatMap(
+            (each, at) =>
+                [at ? ", " : "", link(each.name),
+                 ` (${each.kind}, ${each.source === "file" ? "real file" : each.source}, ${
+                     digits(each.nnz / 1e6)} M nonzeros)`]),
+        `, by nonzeros, mean row, longest over mean row, diagonals and kind; real files weigh more. Regret: how much longer than the fastest kernel there.` +
+            ` Kernels that refused one of them, or were not measured there, are left out. Times and setups: weighted medians per nonzero.`
+      ];
     }
   } else {
     candidates = candidatesOf(rows.filter(row => row.matrix === $("m").value), state());
-    from = [`${candidates.length} kernels measured on ${$("m").value}, ${precision()}, ${state()}, ${device()}.`];
+    from = [`${candidates.length} kernels measured on ${$("m").value}, ${precision()}, ${
+        state()}, ${device()}.`];
   }
   const total = each => each.setup + products * each.ms;
   const order = typed ? candidates : candidates.slice().sort((a, b) => total(a) - total(b));
   if (!order.length) {
-    $("answer").textContent = problem || `Nothing is measured: ${precision()}, ${state()}, ${device()}, and the filters for kernel and step.`;
+    $("answer").textContent = problem ||
+        `Nothing is measured: ${precision()}, ${state()}, ${
+                                  device()}, and the filters for kernel and step.`;
     $("reason").textContent = "";
     note.textContent = "";
     fill($("choice"), [], []);
     return [];
   }
   const best = order[0], products_text = `${whole(products)} product${products > 1 ? "s" : ""}`;
-  $("answer").replaceChildren(element("strong", {textContent: best.kernel}), ` (${best.step ? `step ${String(best.step).padStart(2, "0")}, ` : ""}${best.format}): `
-    + `${products_text} in ${duration(total(best))}`);
+  $("answer").replaceChildren(
+      element("strong", {textContent: best.kernel}),
+      ` (${best.step ? `step ${String(best.step).padStart(2, "0")}, ` : ""}${best.format}): ` +
+          `${products_text} in ${duration(total(best))}`);
   const ranges = stretches(candidates);
-  $("reason").textContent = reasonFor(order, products) + (!typed && ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
-    `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} on` : from === to ? `for ${whole(from)}` : `for ${whole(from)} to ${whole(to)}`}`).join(", ") + "." : "");
-  fill($("choice"), ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["spread"]), "setup", "all"], order.slice(0, 6).map(each => [
-    each.kernel, digits(1e3 * each.ms), ...(typed ? [percent(each.expected), percent(each.worst)] : [`${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`]),
-    duration(each.setup), duration(total(each))]));
-  note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE; measured alone for the kernels of make bench SET=setup on real files in f64. Elsewhere other processes prepared the next matrices meanwhile, which can lengthen it: there it is at most what the same kernel took on a matrix with no fewer rows, nonzeros and bytes.`);
+  $("reason").textContent = reasonFor(order, products) +
+      (!typed && ranges.length > 1 ? " By number of products: " +
+               ranges
+                   .map(
+                       ({from, to, candidate}) => `${candidate.kernel} ${
+                           to === Infinity ? `from ${whole(from)} on` :
+                               from === to ? `for ${whole(from)}` :
+                                             `for ${whole(from)} to ${whole(to)}`}`)
+                   .join(", ") +
+               "." :
+                                     "");
+  fill(
+      $("choice"),
+      ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["spread"]), "setup", "all"],
+      order.slice(0, 6).map(
+          each =>
+              [each.kernel, digits(1e3 * each.ms),
+               ...(typed ? [percent(each.expected), percent(each.worst)] :
+                           [`${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`]),
+               duration(each.setup), duration(total(each))]));
+  note.replaceChildren(
+      ...from,
+      ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE; measured alone for the kernels of make bench SET=setup on real files in f64. Elsewhere other processes prepared the next matrices meanwhile, which can lengthen it: there it is at most what the same kernel took on a matrix with no fewer rows, nonzeros and bytes.`);
   return candidates;
 }
 
 // How good the advice for typed properties is, on this device: drawn when a reader asks.
 function drawRegret() {
-  const {of, answers, refused, matrices, kernels, median, most} = quality(data.rows.filter(row => row.device === device()), data.matrices, state());
-  const cells = regrets => regrets.length ? [percent(quantile(regrets, 0.5)), percent(quantile(regrets, 0.95))] : ["—", "—"];
-  fill($("regret"), ["products", ...PRECISIONS.flatMap(each => [`${each} median`, `${each} 95%`])],
-    [...COUNTS.map(count => [whole(count), ...of.flatMap(each => cells(each[count]))]), ["all", ...of.flatMap(each => cells(Object.values(each).flat()))]]);
-  $("regret-note").textContent = answers ? `${device()}, ${state()}: ${kernels} kernels on ${matrices} matrices. Of ${whole(answers)} answers, for each matrix from the others, `
-    + `the median is ${percent(median)} slower than the best kernel, 95% are at most ${percent(most)} slower; ${refused} named a kernel that refuses the matrix. `
-    + "Distances were chosen by these numbers of an H200 and an H100." : `No records of ${device()}.`;
+  const {of, answers, refused, matrices, kernels, median, most} =
+      quality(data.rows.filter(row => row.device === device()), data.matrices, state());
+  const cells = regrets => regrets.length ?
+      [percent(quantile(regrets, 0.5)), percent(quantile(regrets, 0.95))] :
+      ["—", "—"];
+  fill(
+      $("regret"), ["products", ...PRECISIONS.flatMap(each => [`${each} median`, `${each} 95%`])], [
+        ...COUNTS.map(count => [whole(count), ...of.flatMap(each => cells(each[count]))]),
+        ["all", ...of.flatMap(each => cells(Object.values(each).flat()))]
+      ]);
+  $("regret-note").textContent = answers ?
+      `${device()}, ${state()}: ${kernels} kernels on ${matrices} matrices. Of ${
+          whole(answers)} answers, for each matrix from the others, ` +
+          `the median is ${percent(median)} slower than the best kernel, 95% are at most ${
+              percent(most)} slower; ${refused} named a kernel that refuses the matrix. ` +
+          "Distances were chosen by these numbers of an H200 and an H100." :
+      `No records of ${device()}.`;
 }
 
-// --- How do two compare -----------------------------------------------------------------------------------
+// --- How do two compare
+// -----------------------------------------------------------------------------------
 
-const OF_STEP = "fastest of step ", OF_CUSPARSE = "fastest of cuSPARSE", OF_OURS = "fastest of all steps", OF_CSR = "fastest of ours on plain CSR";
+const OF_STEP = "fastest of step ", OF_CUSPARSE = "fastest of cuSPARSE",
+      OF_OURS = "fastest of all steps", OF_CSR = "fastest of ours on plain CSR";
 function fitting(choice) {
   if (choice === OF_CUSPARSE) return row => row.kernel.startsWith("cusparse_");
   if (choice === OF_OURS) return row => row.step > 0 && !row.host;
   if (choice === OF_CSR) return row => row.step > 0 && !row.host && row.format === "CSR";
-  if (choice.startsWith(OF_STEP)) { const step = +choice.slice(OF_STEP.length); return row => row.step === step; }
+  if (choice.startsWith(OF_STEP)) {
+    const step = +choice.slice(OF_STEP.length);
+    return row => row.step === step;
+  }
   return row => row.kernel === choice;
 }
 function drawCompared() {
   const column = `${state()}_ms`, passes = filter(["source", "kind", "q"]);
   const side = name => {
-    const fits = fitting($(`${name}_kernel`).value), wanted = $(`${name}_precision`).value || precision(), on = $(`${name}_device`).value || device();
+    const fits = fitting($(`${name}_kernel`).value),
+          wanted = $(`${name}_precision`).value || precision(),
+          on = $(`${name}_device`).value || device();
     const best = new Map();
     for (const row of data.rows) {
-      if (row.precision !== wanted || row.device !== on || !(row[column] > 0) || !fits(row) || !passes(row)) continue;
-      if (!best.has(row.matrix) || row[column] < best.get(row.matrix)[column]) best.set(row.matrix, row);
+      if (row.precision !== wanted || row.device !== on || !(row[column] > 0) || !fits(row) ||
+          !passes(row))
+        continue;
+      if (!best.has(row.matrix) || row[column] < best.get(row.matrix)[column])
+        best.set(row.matrix, row);
     }
-    const parts = [$(`${name}_kernel`).value, $(`${name}_precision`).value, $(`${name}_device`).value];
+    const parts =
+        [$(`${name}_kernel`).value, $(`${name}_precision`).value, $(`${name}_device`).value];
     return [best, parts.filter(part => part).join(", ")];
   };
   const [across, a] = side("a"), [up, b] = side("b");
   const points = [...across].filter(([matrix]) => up.has(matrix)).map(([matrix, row]) => {
     const other = up.get(matrix);
-    return {matrix, kind: row.kind, source: row.source, x: gflops(row, state()), y: gflops(other, state()), ratio: gflops(other, state()) / gflops(row, state()),
-            tip: `${tipOf(other)}\n\n${tipOf(row)}`, a: row, b: other};
+    return {
+      matrix,
+      kind: row.kind,
+      source: row.source,
+      x: gflops(row, state()),
+      y: gflops(other, state()),
+      ratio: gflops(other, state()) / gflops(row, state()),
+      tip: `${tipOf(other)}\n\n${tipOf(row)}`,
+      a: row,
+      b: other
+    };
   });
   points.sort((p, q) => q.ratio - p.ratio);
   if (a === b || !points.length) {
-    const without = [[across, "a"], [up, "b"]].filter(([found]) => !found.size).map(([, name]) => $(`${name}_device`).value || device());
-    $("compared").textContent = a === b ? `Both sides are ${a}: choose another kernel, precision or device for one.`
-      : without.length ? `No records (${state()}) of what is asked for on ${[...new Set(without)].join(" and ")}, with these filters.`
-      : `No matrix was measured with both (${state()}), with these filters.`;
+    const without = [[across, "a"], [up, "b"]]
+                        .filter(([found]) => !found.size)
+                        .map(([, name]) => $(`${name}_device`).value || device());
+    $("compared").textContent = a === b ?
+        `Both sides are ${a}: choose another kernel, precision or device for one.` :
+        without.length ? `No records (${state()}) of what is asked for on ${
+                                 [...new Set(without)].join(" and ")}, with these filters.` :
+                         `No matrix was measured with both (${state()}), with these filters.`;
     $("scatter").replaceChildren();
     fill($("pairs"), [], []);
     return;
@@ -228,63 +357,139 @@ function drawCompared() {
     const of = (row.processes || 1) < (beside.processes || 1) ? beside : row;
     return ["lower", "upper"].map(end => of[at(end)] * row[column] / of[column]);
   };
-  const ties = points.filter(({a, b}) => reach(a, b)[0] <= reach(b, a)[1] && reach(b, a)[0] <= reach(a, b)[1]);
+  const ties = points.filter(
+      ({a, b}) => reach(a, b)[0] <= reach(b, a)[1] && reach(b, a)[0] <= reach(a, b)[1]);
   const ahead = points.filter(point => point.ratio > 1 && !ties.includes(point)).length;
-  const mean = Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
-  $("compared").replaceChildren(element("strong", {textContent: b}), ` is faster than `, element("strong", {textContent: a}),
-    ` on ${ahead} of ${points.length} matrices${ties.length ? `, ${ties.length} are ties (the spreads overlap)` : ""}; ${digits(mean)} times as fast (geometric mean).`);
-  drawScatter($("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds, point => select(point.matrix), names => {
-    $("q").value = names.join(",");
-    changed();
-  });
-  fill($("pairs"), ["matrix", "kind", "across", "up", "up / across"],
-    points.map(point => [link(point.matrix), point.kind, ...[point.x, point.y, point.ratio].map(digits)]), 2);
+  const mean =
+      Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
+  $("compared")
+      .replaceChildren(
+          element("strong", {textContent: b}), ` is faster than `,
+          element("strong", {textContent: a}),
+          ` on ${ahead} of ${points.length} matrices${
+              ties.length ? `, ${ties.length} are ties (the spreads overlap)` :
+                            ""}; ${digits(mean)} times as fast (geometric mean).`);
+  drawScatter(
+      $("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds,
+      point => select(point.matrix), names => {
+        $("q").value = names.join(",");
+        changed();
+      });
+  fill(
+      $("pairs"), ["matrix", "kind", "across", "up", "up / across"],
+      points.map(
+          point =>
+              [link(point.matrix), point.kind, ...[point.x, point.y, point.ratio].map(digits)]),
+      2);
 }
 
-// --- The page of a matrix ---------------------------------------------------------------------------------
+// --- The page of a matrix
+// ---------------------------------------------------------------------------------
 
 function drawMatrix() {
   const typed = $("m").value === TYPED, name = typed ? nearest : $("m").value;
   $("matrix").hidden = !name;
   if (!name) return;
-  const every = data.rows.filter(row => row.matrix === name), one = every[0], looks = data.matrices[name] ?? {};
-  $("matrix-title").textContent = `Matrix ${name}${typed ? ", the nearest to the typed properties" : ""}`;
-  const facts = [["kind", `${one.kind}; ${one.source === "file" ? "real file" : one.source}`], ["rows", whole(one.rows)], ["columns", whole(one.cols)],
-    ["nonzeros", whole(one.nnz)], ["row lengths", looks.max_row === undefined ? null : `${whole(looks.min_row)} to ${whole(looks.max_row)}, mean ${digits(looks.mean_row)}, deviation ${digits(looks.stddev_row)}`],
-    ["mean row", looks.max_row === undefined ? digits(one.nnz / Math.max(one.rows, 1)) : null], ["empty rows", looks.empty_rows === undefined ? null : whole(looks.empty_rows)],
-    ["diagonals", looks.diagonals === undefined ? null : whole(looks.diagonals)], ["bandwidth", looks.bandwidth === undefined ? null : whole(looks.bandwidth)],
-    [one.source === "file" ? "file" : "made by", element("code", {textContent: looks.detail || name})],
-    ["measure again", element("code", {textContent: `make bench SET=catalogue MATRICES='${asArgument(one)}' PRECISIONS=${precision()} ARGS=--fresh`})]];
-  $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).flatMap(([what, value]) => [element("dt", {textContent: what}), element("dd", {}, value)]));
-  const missing = () => element("p", {className: "note", textContent: "Not known of this matrix: make bench SET=shapes looks at those that can be made or are in data/."});
-  if (looks.sketch) drawSketch($("sketch"), looks.sketch, name); else $("sketch").replaceChildren(missing());
-  if (looks.row_lengths) drawHistogram($("histogram"), looks.row_lengths); else $("histogram").replaceChildren(missing());
+  const every = data.rows.filter(row => row.matrix === name), one = every[0],
+        looks = data.matrices[name] ?? {};
+  $("matrix-title").textContent =
+      `Matrix ${name}${typed ? ", the nearest to the typed properties" : ""}`;
+  const facts = [
+    ["kind", `${one.kind}; ${one.source === "file" ? "real file" : one.source}`],
+    ["rows", whole(one.rows)], ["columns", whole(one.cols)], ["nonzeros", whole(one.nnz)],
+    [
+      "row lengths",
+      looks.max_row === undefined ?
+          null :
+          `${whole(looks.min_row)} to ${whole(looks.max_row)}, mean ${
+              digits(looks.mean_row)}, deviation ${digits(looks.stddev_row)}`
+    ],
+    ["mean row", looks.max_row === undefined ? digits(one.nnz / Math.max(one.rows, 1)) : null],
+    ["empty rows", looks.empty_rows === undefined ? null : whole(looks.empty_rows)],
+    ["diagonals", looks.diagonals === undefined ? null : whole(looks.diagonals)],
+    ["bandwidth", looks.bandwidth === undefined ? null : whole(looks.bandwidth)],
+    [
+      one.source === "file" ? "file" : "made by",
+      element("code", {textContent: looks.detail || name})
+    ],
+    [
+      "measure again", element("code", {
+        textContent: `make bench SET=catalogue MATRICES='${asArgument(one)}' PRECISIONS=${
+            precision()} ARGS=--fresh`
+      })
+    ]
+  ];
+  $("facts").replaceChildren(
+      ...facts.filter(([, value]) => value !== null)
+          .flatMap(
+              ([what, value]) => [element("dt", {textContent: what}), element("dd", {}, value)]));
+  const missing = () => element("p", {
+    className: "note",
+    textContent:
+        "Not known of this matrix: make bench SET=shapes looks at those that can be made or are in data/."
+  });
+  if (looks.sketch)
+    drawSketch($("sketch"), looks.sketch, name);
+  else
+    $("sketch").replaceChildren(missing());
+  if (looks.row_lengths)
+    drawHistogram($("histogram"), looks.row_lengths);
+  else
+    $("histogram").replaceChildren(missing());
 
   const fits = filter(["kernel", "step"]), column = `${state()}_ms`, moved = looks.moved;
-  const rows = every.filter(row => row.precision === precision() && row.device === device() && row[column] > 0 && fits(row)).sort((a, b) => a[column] - b[column]);
+  const rows = every
+                   .filter(
+                       row => row.precision === precision() && row.device === device() &&
+                           row[column] > 0 && fits(row))
+                   .sort((a, b) => a[column] - b[column]);
   const where = `${precision()}, ${state()}, ${device()}`;
   if (!rows.length) {
-    $("times").replaceChildren(element("p", {className: "note", textContent: `Nothing is measured: ${where}, and the filters for kernel and step.`}));
+    $("times").replaceChildren(element("p", {
+      className: "note",
+      textContent: `Nothing is measured: ${where}, and the filters for kernel and step.`
+    }));
     $("times-caption").textContent = "";
     return;
   }
   const baseline = rows[0][`baseline_${state()}_ms`];
-  $("times-caption").textContent = `Microseconds per product, median and spread; ${where}. Filled: ours, hollow: cuSPARSE and others.`
-    + (baseline ? " Baseline: streams values and column indices and gathers x, without row logic." : "")
-    + " Copy: bytes that a copy moves in the time, per byte needed." + (moved ? " Moved: bytes in the sectors that warps request, per byte needed, before any cache, f64, counted on the CPU backend." : "");
+  $("times-caption").textContent = `Microseconds per product, median and spread; ${
+                                       where}. Filled: ours, hollow: cuSPARSE and others.` +
+      (baseline ? " Baseline: streams values and column indices and gathers x, without row logic." :
+                  "") +
+      " Copy: bytes that a copy moves in the time, per byte needed." +
+      (moved ?
+           " Moved: bytes in the sectors that warps request, per byte needed, before any cache, f64, counted on the CPU backend." :
+           "");
   const inCopy = row => 1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes;
-  drawTimes($("times"), rows.map(row => ({kernel: row.kernel, lower: row[`${state()}_lower_ms`], ms: row[column], upper: row[`${state()}_upper_ms`],
-    ours: row.step > 0, tip: tipOf(row), extras: [digits(inCopy(row)), ...(moved ? [moved[row.kernel]?.toFixed(2) ?? "—"] : [])]})), baseline, moved ? ["copy", "moved"] : ["copy"]);
+  drawTimes(
+      $("times"),
+      rows.map(
+          row => ({
+            kernel: row.kernel,
+            lower: row[`${state()}_lower_ms`],
+            ms: row[column],
+            upper: row[`${state()}_upper_ms`],
+            ours: row.step > 0,
+            tip: tipOf(row),
+            extras: [digits(inCopy(row)), ...(moved ? [moved[row.kernel]?.toFixed(2) ?? "—"] : [])]
+          })),
+      baseline, moved ? ["copy", "moved"] : ["copy"]);
 }
 
-// --- All measurements -------------------------------------------------------------------------------------
+// --- All measurements
+// -------------------------------------------------------------------------------------
 
 const HEIGHT = 26;  // of a row, as in page.css
 const COLUMNS = [
-  ["matrix", row => row.matrix], ["kernel", row => row.kernel], ["prec.", row => row.precision], ["kind", row => row.kind], ["source", row => row.source],
-  ["nonzeros", row => row.nnz, whole], ["setup ms", row => setup(row)], ["us", (row, at) => 1e3 * row[`${at}_ms`]],
-  ["lower", (row, at) => 1e3 * row[`${at}_lower_ms`]], ["upper", (row, at) => 1e3 * row[`${at}_upper_ms`]], ["GFLOP/s", (row, at) => gflops(row, at)],
-  ["% of copy", (row, at) => 1e-4 * row.compulsory_bytes / row[`${at}_ms`] / row.copy_gb_per_s], ["device", row => row.device]];
+  ["matrix", row => row.matrix], ["kernel", row => row.kernel], ["prec.", row => row.precision],
+  ["kind", row => row.kind], ["source", row => row.source], ["nonzeros", row => row.nnz, whole],
+  ["setup ms", row => setup(row)], ["us", (row, at) => 1e3 * row[`${at}_ms`]],
+  ["lower", (row, at) => 1e3 * row[`${at}_lower_ms`]],
+  ["upper", (row, at) => 1e3 * row[`${at}_upper_ms`]], ["GFLOP/s", (row, at) => gflops(row, at)],
+  ["% of copy", (row, at) => 1e-4 * row.compulsory_bytes / row[`${at}_ms`] / row.copy_gb_per_s],
+  ["device", row => row.device]
+];
 const WORDS = ["matrix", "kernel", "prec.", "kind", "source", "device"];
 
 function drawMeasurements() {
@@ -292,12 +497,23 @@ function drawMeasurements() {
   shown = data.rows.filter(row => row[column] > 0 && passes(row));
   const name = sort.replace(/^-/, ""), by = COLUMNS.find(([head]) => head === name);
   if (by) {
-    const down = sort.startsWith("-") ? -1 : 1, at = state(), keys = new Map(shown.map(row => [row, by[1](row, at)]));
-    shown.sort(WORDS.includes(name) ? (a, b) => down * (keys.get(a) < keys.get(b) ? -1 : keys.get(a) > keys.get(b) ? 1 : 0)
-                                    : (a, b) => down * ((keys.get(a) || 0) - (keys.get(b) || 0)));
+    const down = sort.startsWith("-") ? -1 : 1, at = state(),
+          keys = new Map(shown.map(row => [row, by[1](row, at)]));
+    shown.sort(
+        WORDS.includes(name) ? (a, b) => down *
+                (keys.get(a) < keys.get(b)     ? -1 :
+                     keys.get(a) > keys.get(b) ? 1 :
+                                                 0) :
+                               (a, b) => down * ((keys.get(a) || 0) - (keys.get(b) || 0)));
   }
-  $("count").textContent = `${whole(shown.length)} of ${whole(data.rows.length)} measurements, ${state()} times`;
-  for (const head of $("heads").cells) head.setAttribute("aria-sort", head.dataset.column !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending");
+  $("count").textContent =
+      `${whole(shown.length)} of ${whole(data.rows.length)} measurements, ${state()} times`;
+  for (const head of $("heads").cells)
+    head.setAttribute(
+        "aria-sort",
+        head.dataset.column !== name ? "none" :
+            sort.startsWith("-")     ? "descending" :
+                                       "ascending");
   $("all").setAttribute("aria-rowcount", shown.length + 1);
   active = 0;
   $("window").scrollTop = 0;
@@ -307,21 +523,28 @@ function drawMeasurements() {
 function drawRows(focus = $("rows").contains(document.activeElement)) {
   const frame = $("window"), first = Math.max(0, Math.floor(frame.scrollTop / HEIGHT) - 5);
   const last = Math.min(shown.length, first + Math.ceil(frame.clientHeight / HEIGHT) + 10);
-  const gap = size => element("tr", {ariaHidden: "true"}, element("td", {colSpan: COLUMNS.length, className: "gap", style: `height: ${size}px`}));
+  const gap = size => element(
+      "tr", {ariaHidden: "true"},
+      element("td", {colSpan: COLUMNS.length, className: "gap", style: `height: ${size}px`}));
   const selected = $("m").value;
   const lines = shown.slice(first, last).map((row, at) => {
-    const line = element("tr", {className: row.matrix === selected ? "selected" : ""}, ...COLUMNS.map(([head, value, text], place) => {
-      const cell = element("td", {className: WORDS.includes(head) ? "" : "number"});
-      if (place) cell.textContent = (text ?? digits)(value(row, state()));
-      else {
-        const button = link(row.matrix);
-        button.addEventListener("focus", () => { active = first + at; });
-        button.tabIndex = first + at === active ? 0 : -1;
-        hasTip(button, () => tipOf(row));
-        cell.append(button);
-      }
-      return cell;
-    }));
+    const line = element(
+        "tr", {className: row.matrix === selected ? "selected" : ""},
+        ...COLUMNS.map(([head, value, text], place) => {
+          const cell = element("td", {className: WORDS.includes(head) ? "" : "number"});
+          if (place)
+            cell.textContent = (text ?? digits)(value(row, state()));
+          else {
+            const button = link(row.matrix);
+            button.addEventListener("focus", () => {
+              active = first + at;
+            });
+            button.tabIndex = first + at === active ? 0 : -1;
+            hasTip(button, () => tipOf(row));
+            cell.append(button);
+          }
+          return cell;
+        }));
     line.setAttribute("aria-rowindex", first + at + 2);
     hasTip(line, () => tipOf(row));
     return line;
@@ -331,12 +554,22 @@ function drawRows(focus = $("rows").contains(document.activeElement)) {
 }
 function move(event) {
   const page = Math.max(1, Math.floor($("window").clientHeight / HEIGHT) - 2);
-  const by = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity}[event.key];
+  const by = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: page,
+    PageUp: -page,
+    Home: -Infinity,
+    End: Infinity
+  }[event.key];
   if (by === undefined || !shown.length) return;
   event.preventDefault();
   active = Math.min(Math.max(active + by, 0), shown.length - 1);
   const top = active * HEIGHT, frame = $("window"), room = frame.clientHeight - 2 * HEIGHT;
-  if (top < frame.scrollTop) frame.scrollTop = top; else if (top > frame.scrollTop + room) frame.scrollTop = top - room;
+  if (top < frame.scrollTop)
+    frame.scrollTop = top;
+  else if (top > frame.scrollTop + room)
+    frame.scrollTop = top - room;
   drawRows(true);
 }
 
@@ -346,9 +579,13 @@ function fieldsOf(row) {
   return {...rest, driver, cuda, cusparse, compiler, time, made_by};
 }
 function csv() {
-  const quoted = value => /[",\n]/.test(value) ? `"${String(value).replace(/"/g, '""')}"` : value ?? "";
+  const quoted = value =>
+      /[",\n]/.test(value) ? `"${String(value).replace(/"/g, '""')}"` : value ?? "";
   const lines = shown.map(fieldsOf), names = [...new Set(lines.flatMap(Object.keys))];
-  return [names, ...lines.map(line => names.map(name => quoted(line[name])))].map(line => line.join(",")).join("\n") + "\n";
+  return [names, ...lines.map(line => names.map(name => quoted(line[name])))]
+             .map(line => line.join(","))
+             .join("\n") +
+      "\n";
 }
 function save(name, type, text) {
   const link = element("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
@@ -358,7 +595,8 @@ function save(name, type, text) {
 
 // A chart as a file of its own, with the page's styles.
 function svgOf(id) {
-  const svg = $(id).querySelector("svg").cloneNode(true), style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  const svg = $(id).querySelector("svg").cloneNode(true),
+        style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   style.textContent = document.querySelector("style").textContent;
   svg.prepend(style);
   return new XMLSerializer().serializeToString(svg);
@@ -369,11 +607,14 @@ function say(text, wrong = false) {
   close.addEventListener("click", () => $("message").replaceChildren());
   $("message").replaceChildren(element("p", {className: wrong ? "wrong" : ""}, text), close);
 }
-// --- Start ------------------------------------------------------------------------------------------------
+// --- Start
+// ------------------------------------------------------------------------------------------------
 
 function options(id, words, all) {
   const select = $(id), kept = select.value;
-  select.replaceChildren(...(all === undefined ? [] : [new Option(all, "")]), ...words.map(word => Array.isArray(word) ? new Option(word[1], word[0]) : new Option(word)));
+  select.replaceChildren(
+      ...(all === undefined ? [] : [new Option(all, "")]),
+      ...words.map(word => Array.isArray(word) ? new Option(word[1], word[0]) : new Option(word)));
   select.value = kept;
   if (select.selectedIndex < 0) select.selectedIndex = 0;
 }
@@ -382,13 +623,17 @@ function offer() {
   const of = name => [...new Set(data.rows.map(row => row[name]))];
   const inOrder = names => names.sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
   const steps = of("step").sort((a, b) => a - b), devices = of("device");
-  data.first = devices.find(name => data.rows.some(row => row.device === name && !row.host)) ?? devices[0];
+  data.first =
+      devices.find(name => data.rows.some(row => row.device === name && !row.host)) ?? devices[0];
   options("device", devices, "all");
   options("kind", data.kinds, "all");
   options("typed_kind", data.kinds, "any");
   options("step", steps.map(step => [String(step), data.steps[step] ?? String(step)]), "all");
   options("m", [TYPED, ...inOrder(of("matrix"))]);
-  const kernels = [OF_CUSPARSE, OF_OURS, OF_CSR, ...steps.filter(step => step).map(step => OF_STEP + step), ...inOrder(of("kernel"))];
+  const kernels = [
+    OF_CUSPARSE, OF_OURS, OF_CSR, ...steps.filter(step => step).map(step => OF_STEP + step),
+    ...inOrder(of("kernel"))
+  ];
   for (const side of ["a", "b"]) {
     options(`${side}_kernel`, kernels);
     options(`${side}_precision`, ["f64", "f32"], "as filtered");
@@ -420,7 +665,8 @@ function heads() {
       remember();
       drawMeasurements();
     });
-    const head = element("th", {scope: "col", className: WORDS.includes(name) ? "" : "number"}, turn);
+    const head =
+        element("th", {scope: "col", className: WORDS.includes(name) ? "" : "number"}, turn);
     head.dataset.column = name;
     return head;
   }));
@@ -434,7 +680,8 @@ function start() {
   heads();
   for (const name of FIELDS) {
     $(name).dataset.first = $(name).value;
-    $(name).addEventListener("input", name === "m" || name === "products" || /_/.test(name) ? () => chosen() : changed);
+    $(name).addEventListener(
+        "input", name === "m" || name === "products" || /_/.test(name) ? () => chosen() : changed);
   }
   $("reset").addEventListener("click", () => {
     for (const name of FILTERS) $(name).value = $(name).dataset.first;
@@ -445,21 +692,43 @@ function start() {
     chosen();
     $("typed_nnz").focus();
   });
-  addEventListener("keydown", event => { if (event.key === "Escape") hideTip(); });
-  for (const form of document.forms) form.addEventListener("submit", event => event.preventDefault());
+  addEventListener("keydown", event => {
+    if (event.key === "Escape") hideTip();
+  });
+  for (const form of document.forms)
+    form.addEventListener("submit", event => event.preventDefault());
   $("window").addEventListener("scroll", () => drawRows());
   $("window").addEventListener("keydown", move);
-  $("good").addEventListener("toggle", () => { if ($("good").open) drawRegret(); });
+  $("good").addEventListener("toggle", () => {
+    if ($("good").open) drawRegret();
+  });
   $("csv").addEventListener("click", () => save("measurements.csv", "text/csv", csv()));
   for (const button of document.querySelectorAll("button[data-charts]")) {
-    button.addEventListener("click", () => button.dataset.charts.split(" ").filter(id => $(id).querySelector("svg"))
-      .forEach(id => save(`${id}.svg`, "image/svg+xml", svgOf(id))));
+    button.addEventListener(
+        "click",
+        () => button.dataset.charts.split(" ")
+                  .filter(id => $(id).querySelector("svg"))
+                  .forEach(id => save(`${id}.svg`, "image/svg+xml", svgOf(id))));
   }
-  addEventListener("hashchange", () => { if (location.hash.includes("=")) { restore(); changed(); } });
+  addEventListener("hashchange", () => {
+    if (location.hash.includes("=")) {
+      restore();
+      changed();
+    }
+  });
   let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawCompared(); drawMatrix(); } });
+  addEventListener("resize", () => {
+    if (innerWidth !== width) {
+      width = innerWidth;
+      drawCompared();
+      drawMatrix();
+    }
+  });
   restore();
-  if (data.rows.length) changed(); else $("answer").textContent = "Nothing is measured yet: make bench measures.";
+  if (data.rows.length)
+    changed();
+  else
+    $("answer").textContent = "Nothing is measured yet: make bench measures.";
   document.body.dataset.ready = "yes";
 }
 
@@ -475,4 +744,7 @@ for (const anchor of document.querySelectorAll("a[href^='#']")) {
   });
 }
 
-unpacked($("data").textContent).then(found => { data = found; start(); });
+unpacked($("data").textContent).then(found => {
+  data = found;
+  start();
+});

@@ -1,14 +1,16 @@
 "use strict";
 // The measurements, unpacked from the page: report.py has read them.
 
-// Adds the fields that follow from others. A row is a measurement; its fields are the columns of plots/README.md.
+// Adds the fields that follow from others. A row is a measurement; its fields are the columns of
+// plots/README.md.
 function completed(row, of) {
   const kernel = of.kernels[row.kernel] ?? {}, matrix = of.matrices[row.matrix] ?? {};
   row.step = kernel.step ?? 0;
   row.format = kernel.format ?? "";
   row.charted = kernel.charted;
   row.kind = matrix.kind ?? "other";
-  if (row.source === "generated" && matrix.papers) row.source = "paper's own";  // the papers generated it, too
+  if (row.source === "generated" && matrix.papers)
+    row.source = "paper's own";    // the papers generated it, too
   row.host = row.cold_ms == null;  // only GPUs have cold times
   row.commit = of.runs[row.run]?.commit ?? "";
   return row;
@@ -16,11 +18,14 @@ function completed(row, of) {
 
 async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-  const payload = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  const payload =
+      await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")))
+          .json();
   const columns = payload.columns, count = (columns[0].at ?? columns[0].values).length;
   payload.rows = Array.from({length: count}, () => ({}));
   for (const {name, words, at, values} of columns) {
-    for (let row = 0; row < count; ++row) payload.rows[row][name] = words ? words[at[row]] : values[row];
+    for (let row = 0; row < count; ++row)
+      payload.rows[row][name] = words ? words[at[row]] : values[row];
   }
   delete payload.columns;
   for (const row of payload.rows) completed(row, payload);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How good the results page's advice for typed properties is, on each device: a Markdown table. Node runs the page's own choose.js.
 
-    plots/python.sh plots/page/regret.py
+plots/python.sh plots/page/regret.py
 """
 
 import json
@@ -23,14 +23,30 @@ def share(part):
     return "a refusal" if part is None else f"{part:.1%}"  # JSON has no Infinity
 
 
-COLUMNS = {"device": ("device", str), "matrices": ("matrices", str), "kernels": ("kernels", str), "answers": ("answers", "{:,}".format),
-           "a kernel that refuses": ("refused", str), "median regret": ("median", share), "95% below": ("most", share)}
+COLUMNS = {
+    "device": ("device", str),
+    "matrices": ("matrices", str),
+    "kernels": ("kernels", str),
+    "answers": ("answers", "{:,}".format),
+    "a kernel that refuses": ("refused", str),
+    "median regret": ("median", share),
+    "95% below": ("most", share),
+}
 
 
 def qualities(every):
     """What quality() of choose.js says of each device, with its name."""
-    script = "".join((HERE / name).read_text(encoding="utf-8") for name in ("records.js", "choose.js")) + ASK
-    done = subprocess.run(["node", "-e", script], input=packed(measurements(every)), stdout=subprocess.PIPE, text=True, check=True)
+    script = (
+        "".join((HERE / name).read_text(encoding="utf-8") for name in ("records.js", "choose.js"))
+        + ASK
+    )
+    done = subprocess.run(
+        ["node", "-e", script],
+        input=packed(measurements(every)),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     return json.loads(done.stdout)
 
 

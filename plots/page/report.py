@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The results page: one HTML file with all measurements, figures and tables, which needs no network.
 
-    make report                               of the records of all devices in plots/results/
-    make report ARGS="--records mine.jsonl"   and of what `spmv --json mine.jsonl` measured
-    make report ARGS="--device MY_GPU --out report.html"      figures and claims of MY_GPU's records
+make report                               of the records of all devices in plots/results/
+make report ARGS="--records mine.jsonl"   and of what `spmv --json mine.jsonl` measured
+make report ARGS="--device MY_GPU --out report.html"      figures and claims of MY_GPU's records
 """
 
 import argparse
@@ -21,19 +21,56 @@ import ours
 import style
 from kinds import KINDS, kind_of
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, ROOT, Data, code_state, device_names, directory_of, has_baseline, on_gpu, read
+from records import (
+    OTHER_CODE,
+    ROOT,
+    Data,
+    code_state,
+    device_names,
+    directory_of,
+    has_baseline,
+    on_gpu,
+    read,
+)
 from sets import declared, fits
 from tables import DASH, Table, cell
 
 HERE = Path(__file__).parent
 SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
-TIMES = [f"{state}{end}_ms" for state in ("warm", "cold", "overlapped") for end in ("_lower", "", "_upper")]
+TIMES = [
+    f"{state}{end}_ms"
+    for state in ("warm", "cold", "overlapped")
+    for end in ("_lower", "", "_upper")
+]
 # Fields of a row: words, and numbers.
 WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "code", "run"]
-NUMBERS = ["rows", "cols", "nnz", *TIMES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
-           "copy_gb_per_s", "alone", "processes"]
+NUMBERS = [
+    "rows",
+    "cols",
+    "nnz",
+    *TIMES,
+    "setup_ms",
+    "preprocess_ms",
+    "compulsory_bytes",
+    "baseline_warm_ms",
+    "baseline_cold_ms",
+    "copy_gb_per_s",
+    "alone",
+    "processes",
+]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
-LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch", "moved"]
+LOOKS = [
+    "min_row",
+    "max_row",
+    "mean_row",
+    "stddev_row",
+    "empty_rows",
+    "diagonals",
+    "bandwidth",
+    "row_lengths",
+    "sketch",
+    "moved",
+]
 
 
 # --- What the page's scripts read -------------------------------------------------------------------
@@ -54,7 +91,10 @@ def column(name, rows):
         at = [words.setdefault(str(row.get(name, "")), len(words)) for row in rows]
         return {"name": name, "words": list(words), "at": at}
     exact = name in ("rows", "cols", "nnz")
-    return {"name": name, "values": [int(row[name]) if exact else rounded(row.get(name)) for row in rows]}
+    return {
+        "name": name,
+        "values": [int(row[name]) if exact else rounded(row.get(name)) for row in rows],
+    }
 
 
 def looks(data, record):
@@ -63,7 +103,11 @@ def looks(data, record):
     same = info.get("matrix", {})
     if (same.get("source"), same.get("nnz")) != (record["source"], record["nnz"]):
         return {}
-    return {name: rounded(info[name]) if isinstance(info[name], float) else info[name] for name in LOOKS if name in info}
+    return {
+        name: rounded(info[name]) if isinstance(info[name], float) else info[name]
+        for name in LOOKS
+        if name in info
+    }
 
 
 def measurements(every):
@@ -75,14 +119,36 @@ def measurements(every):
         refused.setdefault(matrix, set()).add(kernel)
     for data in every:
         for row in data.times.values():
-            kernels[row["kernel"]] = {"step": row["step"], "format": row["format"], "charted": fits(row["kernel"], charted)}
-            runs[row["run"] + row["device"]] = {"id": row["run"], **{name: row[name] for name in RUN if name in row}}
+            kernels[row["kernel"]] = {
+                "step": row["step"],
+                "format": row["format"],
+                "charted": fits(row["kernel"], charted),
+            }
+            runs[row["run"] + row["device"]] = {
+                "id": row["run"],
+                **{name: row[name] for name in RUN if name in row},
+            }
         for name, record in data.matrices.items():
             papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
-            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), "refused": sorted(refused.get(name, [])), **papers, **looks(data, record)}
-    rows = [{**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows]
+            matrices[name] = {
+                "kind": kind_of(record),
+                "detail": record.get("detail", ""),
+                "refused": sorted(refused.get(name, [])),
+                **papers,
+                **looks(data, record),
+            }
+    rows = [
+        {**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows
+    ]
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
-    return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS}
+    return {
+        "columns": named,
+        "matrices": matrices,
+        "kernels": kernels,
+        "runs": runs,
+        "kinds": KINDS,
+        "steps": ours.STEPS,
+    }
 
 
 def packed(payload):
@@ -112,16 +178,31 @@ def machine(data):
     days = sorted(r["time"][:10] for r in records if "time" in r)
     copy = max((r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r), default=None)
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
-    return {"device": all_of("device"), "host": ", ".join(host) or DASH, "driver": all_of("driver"), "CUDA": all_of("cuda"), "cuSPARSE": all_of("cusparse"),
-            "compiler": all_of("compiler"), "commits": all_of("commit"), "measured": f"{days[0]} to {days[-1]}" if days else DASH,
-            "bandwidth of a copy, GB/s": cell(copy), "measurements": f"{len(records):,}",
-            "of another build's machine code": f"{sum(code_state(r) == OTHER_CODE for r in records):,}",
-            "matrices": f"{len({r['matrix'] for r in records}):,}", "kernels": f"{len({r['kernel'] for r in records}):,}"}
+    return {
+        "device": all_of("device"),
+        "host": ", ".join(host) or DASH,
+        "driver": all_of("driver"),
+        "CUDA": all_of("cuda"),
+        "cuSPARSE": all_of("cusparse"),
+        "compiler": all_of("compiler"),
+        "commits": all_of("commit"),
+        "measured": f"{days[0]} to {days[-1]}" if days else DASH,
+        "bandwidth of a copy, GB/s": cell(copy),
+        "measurements": f"{len(records):,}",
+        "of another build's machine code": f"{sum(code_state(r) == OTHER_CODE for r in records):,}",
+        "matrices": f"{len({r['matrix'] for r in records}):,}",
+        "kernels": f"{len({r['kernel'] for r in records}):,}",
+    }
 
 
 def machines(every):
     columns = [machine(data) for data in every]
-    return Table("Machines", ["property", *(data.device for data in every)], [[name, *(of[name] for of in columns)] for name in columns[0]], words=1 + len(every))
+    return Table(
+        "Machines",
+        ["property", *(data.device for data in every)],
+        [[name, *(of[name] for of in columns)] for name in columns[0]],
+        words=1 + len(every),
+    )
 
 
 def claims_summary(rows, every):
@@ -132,12 +213,26 @@ def claims_summary(rows, every):
     lines = []
     for paper, verdicts in papers.items():
         counts = [(v, verdicts.count(v)) for v in (claims.HOLDS, claims.WEAKER, claims.FELL, "")]
-        marks = " ".join(f'<span class="verdict {v or "none"}">{n} {("hold" if v == claims.HOLDS and n > 1 else v) or "not measured"}</span>' for v, n in counts if n)
-        lines.append(f'<tr><th scope=row><a href="#claims">{escape(paper)}</a></th><td>{marks}</td></tr>')
-    lines.append("<tr><th scope=row>Emmanuel and Vorobyev</th><td class=soft>a report without measurements</td></tr>")
-    others = f"; what it has no records of, on {' or '.join(data.device for data in every[1:])}" if every[1:] else ""
-    return ('<table class=papers><thead class=unseen><tr><th scope=col>paper</th><th scope=col>its claims, here</th></tr></thead>'
-            f'<tbody>{"".join(lines)}</tbody></table><p class=note>On {escape(every[0].device + others)}.</p>')
+        marks = " ".join(
+            f'<span class="verdict {v or "none"}">{n} {("hold" if v == claims.HOLDS and n > 1 else v) or "not measured"}</span>'
+            for v, n in counts
+            if n
+        )
+        lines.append(
+            f'<tr><th scope=row><a href="#claims">{escape(paper)}</a></th><td>{marks}</td></tr>'
+        )
+    lines.append(
+        "<tr><th scope=row>Emmanuel and Vorobyev</th><td class=soft>a report without measurements</td></tr>"
+    )
+    others = (
+        f"; what it has no records of, on {' or '.join(data.device for data in every[1:])}"
+        if every[1:]
+        else ""
+    )
+    return (
+        "<table class=papers><thead class=unseen><tr><th scope=col>paper</th><th scope=col>its claims, here</th></tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table><p class=note>On {escape(every[0].device + others)}.</p>"
+    )
 
 
 def claims_section(rows, devices):
@@ -147,13 +242,24 @@ def claims_section(rows, devices):
         if paper != last:
             lines.append(f"<tr><th colspan={width} scope=rowgroup>{escape(paper)}</th></tr>")
         last = paper
-        ours_of = "".join(f'<td><span class="verdict {of.verdict or "none"}">{of.verdict}</span>{escape(of.text)}</td>' for of in found)
-        lines.append(f'<tr><td>{escape(claim)} (<a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a>)</td>'
-                     f"<td>{escape(theirs)}</td>{ours_of}</tr>" + (f"<tr class=why><td colspan={width}>{escape(why)}</td></tr>" if why else ""))
-    head = "".join(f"<th scope=col>{escape(h)}</th>" for h in ["claim, and why it moved", "there", *(f"here: {device}" for device in devices)])
-    return (f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
-            f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
-            "means, as the papers' are.</p>")
+        ours_of = "".join(
+            f'<td><span class="verdict {of.verdict or "none"}">{of.verdict}</span>{escape(of.text)}</td>'
+            for of in found
+        )
+        lines.append(
+            f'<tr><td>{escape(claim)} (<a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a>)</td>'
+            f"<td>{escape(theirs)}</td>{ours_of}</tr>"
+            + (f"<tr class=why><td colspan={width}>{escape(why)}</td></tr>" if why else "")
+        )
+    head = "".join(
+        f"<th scope=col>{escape(h)}</th>"
+        for h in ["claim, and why it moved", "there", *(f"here: {device}" for device in devices)]
+    )
+    return (
+        f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
+        "means, as the papers' are.</p>"
+    )
 
 
 def paper_section(title, module, data):
@@ -161,14 +267,20 @@ def paper_section(title, module, data):
     for name in module.FIGURES:
         figure, notes = figures.draw(name, data)
         if figure is None:
-            parts.append(f'<p class=note id="figure-{name}">{escape(name)}: {escape(" ".join(notes))}</p>')
+            parts.append(
+                f'<p class=note id="figure-{name}">{escape(name)}: {escape(" ".join(notes))}</p>'
+            )
             continue
         caption = (figures.FIGURES[name].__doc__ or name).strip().splitlines()[0]
-        parts.append(f'<figure id="figure-{name}">{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
-                     f"<p class=note>Again: <code>make figures ARGS={name}</code></p>")
+        parts.append(
+            f'<figure id="figure-{name}">{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
+            f"<p class=note>Again: <code>make figures ARGS={name}</code></p>"
+        )
     for make in module.TABLES.values():
         table = make(data)
-        parts.append(f"<details><summary>Table: {escape(table.title)}</summary>\n{table.html()}</details>")
+        parts.append(
+            f"<details><summary>Table: {escape(table.title)}</summary>\n{table.html()}</details>"
+        )
     return "\n".join(parts)
 
 
@@ -179,11 +291,16 @@ def page(data, others=()):
     payload = measurements(every)
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
-        "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
-                          f"kernels, {len(payload['matrices'])} matrices; {', '.join(d.device for d in every)}"),
-        "claims_summary": claims_summary(rows, every), "claims": claims_section(rows, [data.device for data in every]),
+        "summary": escape(
+            f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
+            f"kernels, {len(payload['matrices'])} matrices; {', '.join(d.device for d in every)}"
+        ),
+        "claims_summary": claims_summary(rows, every),
+        "claims": claims_section(rows, [data.device for data in every]),
         "machine": machines(every).html(),
-        "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
+        "papers": "\n".join(
+            paper_section(title, module, data) for title, module in figures.MODULES.items()
+        ),
         "data": packed(payload),
         "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
     }
@@ -195,10 +312,15 @@ def own(file):
     """The measurements of a file of records, of a device with the file's name beside its own."""
     data = Data(file.stem, files=[file])
     if not any("warm_ms" in row for row in data.times.values()):
-        raise RecordError(f"{file}: no times of products with those of a row-free baseline, which old files lack: "
-                          "make run BACKEND=cuda ARGS='--json FILE' writes both")
+        raise RecordError(
+            f"{file}: no times of products with those of a row-free baseline, which old files lack: "
+            "make run BACKEND=cuda ARGS='--json FILE' writes both"
+        )
     if without := sum(not has_baseline(row) for row in read([file])):
-        print(f"{file}: {without:,} measurements without a row-free baseline are left out", file=sys.stderr)
+        print(
+            f"{file}: {without:,} measurements without a row-free baseline are left out",
+            file=sys.stderr,
+        )
     for row in data.times.values():
         row["device"] += f" ({file.name})"
     return data
@@ -206,8 +328,19 @@ def own(file):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", default="NVIDIA_H200", help="a directory of plots/results, whose figures and claims the page shows")
-    parser.add_argument("--records", type=Path, nargs="*", default=[], metavar="FILE", help="your own records, beside these")
+    parser.add_argument(
+        "--device",
+        default="NVIDIA_H200",
+        help="a directory of plots/results, whose figures and claims the page shows",
+    )
+    parser.add_argument(
+        "--records",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="your own records, beside these",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
     arguments = parser.parse_args(argv)
     others = [Data(name) for name in device_names() if name != directory_of(arguments.device).name]
@@ -217,9 +350,11 @@ def main(argv=None):
         print(f"error: {error}", file=sys.stderr)
         return 2
     write_whole(arguments.out, page(Data(arguments.device), others))
-    print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
-          f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"
-          f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{arguments.out.name}")
+    print(
+        f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
+        f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"
+        f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{arguments.out.name}"
+    )
     return 0
 
 

@@ -19,9 +19,11 @@ from tables import DASH, Table
 NOT_YET = "not measured yet"
 PRECISIONS = ("f32", "f64")
 HOLDS, WEAKER, FELL = "holds", "weaker", "fell"
-RULES = ("Holds: at least 90% of the paper's number, the same order, or within 5% in the mean where it says *the same*. Fell: a speed-up that at most half of the matrices "
-         "show (here the paper's method is no faster on most of them), a mean within 5% of 1, a share or efficiency below "
-         "half of the paper's, another order. Weaker: what lies between.")
+RULES = (
+    "Holds: at least 90% of the paper's number, the same order, or within 5% in the mean where it says *the same*. Fell: a speed-up that at most half of the matrices "
+    "show (here the paper's method is no faster on most of them), a mean within 5% of 1, a share or efficiency below "
+    "half of the paper's, another order. Weaker: what lies between."
+)
 
 
 class Ours(NamedTuple):
@@ -73,19 +75,31 @@ def over(matrices, own, rival, theirs, claimed, said, note):
 
 
 def pcsr_over(rival):
-    claimed = [published("he_gao_2016_speedups").value("speedup", rival=rival, precision=p) for p in PRECISIONS]
+    claimed = [
+        published("he_gao_2016_speedups").value("speedup", rival=rival, precision=p)
+        for p in PRECISIONS
+    ]
 
     def note(found):
-        text = (f"medians {' and '.join(number(median(f)) for f in found if f)}; "
-                f"{max(map(len, found))} of the {len(he_gao.NONZEROS)} matrices")
+        text = (
+            f"medians {' and '.join(number(median(f)) for f in found if f)}; "
+            f"{max(map(len, found))} of the {len(he_gao.NONZEROS)} matrices"
+        )
         if max(map(len, found)) > 4:
             # A mean of ratios may be that of one or two matrices.
             rest = [sorted(f)[:-2] for f in found]
             text += f"; without the two greatest {' and '.join(number(mean(f)) for f in rest if f)}"
         return text
 
-    return over(he_gao.NONZEROS, he_gao.PCSR["PCSR"], he_gao.RIVALS[rival], " and ".join(f"{speedup:g}" for speedup in claimed),
-                mean(claimed), lambda ratios: number(mean(ratios)), note)
+    return over(
+        he_gao.NONZEROS,
+        he_gao.PCSR["PCSR"],
+        he_gao.RIVALS[rival],
+        " and ".join(f"{speedup:g}" for speedup in claimed),
+        mean(claimed),
+        lambda ratios: number(mean(ratios)),
+        note,
+    )
 
 
 def pcsr_bandwidth():
@@ -96,9 +110,14 @@ def pcsr_bandwidth():
     def ours(data):
         shares, of_claimed, names = [], [], set(he_gao.NONZEROS)
         for p in PRECISIONS:
-            found = [he_gao.share_of_peak(r, "cold", "median") for r in data.times.values()
-                     if r["kernel"] == "pcsr_texture" and r["precision"] == p and r["compulsory_bytes"] > he_gao.LARGE
-                     and r["matrix"] in names]
+            found = [
+                he_gao.share_of_peak(r, "cold", "median")
+                for r in data.times.values()
+                if r["kernel"] == "pcsr_texture"
+                and r["precision"] == p
+                and r["compulsory_bytes"] > he_gao.LARGE
+                and r["matrix"] in names
+            ]
             shares.append(f"{max(found):.0f}%" if found else None)
             of_claimed += [max(found) / claimed[p]] if found else []
         text = both(shares, "cold L2; the paper's matrices of over 200 MB")
@@ -115,8 +134,11 @@ def pcsr_parallel(figure):
 
     def ours(data):
         def shares(best):
-            return {m: r["percent"] for (m, way), r in he_gao.efficiencies(data, gpus, exchange, ours=best).items()
-                    if way == "II" and m in matrices}
+            return {
+                m: r["percent"]
+                for (m, way), r in he_gao.efficiencies(data, gpus, exchange, ours=best).items()
+                if way == "II" and m in matrices
+            }
 
         found, best = shares(False), shares(True)
         if not found:
@@ -124,8 +146,10 @@ def pcsr_parallel(figure):
         percent = list(found.values())
         text = f"{mean(percent):.1f}% ({len(found)} of {len(matrices)} matrices, from {min(percent):.1f}% to {max(percent):.1f}%)"
         if alike := found.keys() & best.keys():
-            text += (f"; on the {len(alike)} measured with both {mean(found[m] for m in alike):.1f}%, and our fastest kernel and way "
-                     f"{mean(best[m] for m in alike):.1f}%")
+            text += (
+                f"; on the {len(alike)} measured with both {mean(found[m] for m in alike):.1f}%, and our fastest kernel and way "
+                f"{mean(best[m] for m in alike):.1f}%"
+            )
         return Ours(text, verdict_of_share(mean(percent), claimed))
 
     return theirs, ours
@@ -151,10 +175,20 @@ def pcsr_balance(figure):
 
     def ours(data):
         own = he_gao.efficiencies(data, gpus, exchange)
-        pairs = [tuple(own[row["matrix"], way]["percent"] for way in ("I", "II")) for row in rows
-                 if {(row["matrix"], "I"), (row["matrix"], "II")} <= set(own)]
+        pairs = [
+            tuple(own[row["matrix"], way]["percent"] for way in ("I", "II"))
+            for row in rows
+            if {(row["matrix"], "I"), (row["matrix"], "II")} <= set(own)
+        ]
         share = ahead_in(pairs) / max(len(pairs), 1)
-        return Ours(said(pairs), FELL if share <= 0.5 else verdict_of_share(share, ahead_in(claimed) / len(claimed))) if pairs else None
+        return (
+            Ours(
+                said(pairs),
+                FELL if share <= 0.5 else verdict_of_share(share, ahead_in(claimed) / len(claimed)),
+            )
+            if pairs
+            else None
+        )
 
     return theirs, ours
 
@@ -164,19 +198,39 @@ def pcsr_balance(figure):
 
 def light(rival, theirs, claimed, said):
     """Of the warp level over a rival."""
-    return over(lightspmv.MATRICES, lightspmv.LEVELS["warp"], rival, " and ".join(theirs), mean(claimed), said,
-                lambda found: f"{max(map(len, found))} of {len(lightspmv.MATRICES)} matrices")
+    return over(
+        lightspmv.MATRICES,
+        lightspmv.LEVELS["warp"],
+        rival,
+        " and ".join(theirs),
+        mean(claimed),
+        said,
+        lambda found: f"{max(map(len, found))} of {len(lightspmv.MATRICES)} matrices",
+    )
 
 
 def light_over(rival):
-    means, most = ([published("lightspmv_poster_text").value(rival=rival, what=what, precision=p) for p in PRECISIONS] for what in ("mean", "max"))
-    return light(lightspmv.RIVALS[rival], [f"{middle:g} (at most {greatest:g})" for middle, greatest in zip(means, most)], means,
-                 lambda ratios: f"{number(mean(ratios))} (at most {number(max(ratios))})")
+    means, most = (
+        [
+            published("lightspmv_poster_text").value(rival=rival, what=what, precision=p)
+            for p in PRECISIONS
+        ]
+        for what in ("mean", "max")
+    )
+    return light(
+        lightspmv.RIVALS[rival],
+        [f"{middle:g} (at most {greatest:g})" for middle, greatest in zip(means, most)],
+        means,
+        lambda ratios: f"{number(mean(ratios))} (at most {number(max(ratios))})",
+    )
 
 
 def light_levels(vector):
     """The warp level over a vector level: the poster's central claim."""
-    claimed = [[float(row[f"speedup_{p}"]) for row in published("lightspmv_poster_table")] for p in PRECISIONS]
+    claimed = [
+        [float(row[f"speedup_{p}"]) for row in published("lightspmv_poster_table")]
+        for p in PRECISIONS
+    ]
 
     def spread(values):
         return f"{number(min(values))} to {number(max(values))}, mean {number(mean(values))}"
@@ -193,11 +247,16 @@ def markov_best():
 
     def ours(data):
         texts, as_said = [], []
-        for size, keep, said in (("up to", lambda rows: rows <= limit, "CSR"), ("above", lambda rows: rows > limit, "HYB")):
+        for size, keep, said in (
+            ("up to", lambda rows: rows <= limit, "CSR"),
+            ("above", lambda rows: rows > limit, "HYB"),
+        ):
             wins = {}
             for row in published("bylina_2011_table3"):
                 if keep(int(row["rows"])):
-                    of = {k: data.fastest(row["matrix"], "f32", p) for k, p in bylina.FORMATS.items()}
+                    of = {
+                        k: data.fastest(row["matrix"], "f32", p) for k, p in bylina.FORMATS.items()
+                    }
                     # Without all four formats there is no best of them.
                     if all(of.values()):
                         best = min(of, key=lambda k: milliseconds(of[k])).upper()
@@ -206,7 +265,11 @@ def markov_best():
                 order = sorted(wins, key=wins.get, reverse=True)
                 texts.append(f"{size}: " + ", ".join(f"{k} on {wins[k]}" for k in order))
                 as_said.append(order[0] == said)
-        return Ours("; ".join(texts), HOLDS if all(as_said) else WEAKER if any(as_said) else FELL) if texts else None
+        return (
+            Ours("; ".join(texts), HOLDS if all(as_said) else WEAKER if any(as_said) else FELL)
+            if texts
+            else None
+        )
 
     return theirs, ours
 
@@ -217,7 +280,13 @@ def markov_speedup():
     def ours(data):
         chains = published("bylina_2011_table3").matrices()
         cpu = bylina.host(data, 6)
-        found = {m: max(filter(None, (bylina.speedup(data, m, kernel, cpu) for kernel in bylina.FORMATS)), default=0) for m in chains}
+        found = {
+            m: max(
+                filter(None, (bylina.speedup(data, m, kernel, cpu) for kernel in bylina.FORMATS)),
+                default=0,
+            )
+            for m in chains
+        }
         best, measured = max(found, key=found.get), sum(map(bool, found.values()))
         if not measured:
             return None
@@ -246,8 +315,10 @@ def cds_over(rival, theirs, own, least=1, share=1.0):
             return None
         means = {dof: mean(of) for dof, of in ratios.items()}
         told = sorted({min(means), max(means, key=means.get), max(means)})
-        return Ours(", ".join(f"{number(means[dof])} at {dof}" for dof in told) + " degrees of freedom",
-                    verdict_by_dof(ratios, least, share))
+        return Ours(
+            ", ".join(f"{number(means[dof])} at {dof}" for dof in told) + " degrees of freedom",
+            verdict_by_dof(ratios, least, share),
+        )
 
     return theirs, ours
 
@@ -256,54 +327,166 @@ def cds_over(rival, theirs, own, least=1, share=1.0):
 
 # (paper, claim, (the paper's number, function of Data to Ours or None), the figure that shows it, why)
 CLAIMS = [
-    ("PCSR", "times as fast as CSR-scalar, f32 and f64", pcsr_over("CSR-scalar"), "he_gao_2016_figure4",
-     "a C2050 has little cache for a warp's scattered loads; now the L1 serves a sector that was asked for before, and "
-     "PCSR's middle array doubles what must move"),
-    ("PCSR", "times as fast as CSR-vector", pcsr_over("CSR-vector"), "he_gao_2016_figure4",
-     "csr_vector takes 2 to 32 lanes by the mean length of a row, and has no middle array"),
-    ("PCSR", "times as fast as cuSPARSE's CSR", pcsr_over("CSRMV"), "he_gao_2016_figure4",
-     "cuSPARSE has since got balanced algorithms that read CSR once, as the one-pass PCSR of step 06 does"),
-    ("PCSR", "times as fast as cuSPARSE's HYB", pcsr_over("HYBMV"), "he_gao_2016_figure4",
-     "cuSPARSE dropped HYB; step 08's stands for it, and has no middle array to write and to read"),
-    ("PCSR", "times as fast as CSR-Adaptive", pcsr_over("CSR-Adaptive"), "he_gao_2016_figure4",
-     "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits"),
-    ("PCSR", "greatest share of the peak bandwidth", pcsr_bandwidth(), "he_gao_2016_figure5",
-     "of a data sheet, which a copy does not reach either; the middle array streams, the gathers of x do not"),
-    ("PCSR", "mean efficiency of PCSR-II on 2 GPUs, no communication", pcsr_parallel(7), "he_gao_2016_figures_7_to_10",
-     "large matrices scale as they did; of a small one a product takes tens of microseconds now, and launching on every GPU and waiting "
-     "for all is part of it"),
-    ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "he_gao_2016_figures_7_to_10", "as above, with twice the launches"),
-    ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9), "he_gao_2016_figures_7_to_10",
-     "NVLink for PCI Express, but a step also waits for launches and for the other GPU, and these waits have shrunk less than products"),
-    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figures_7_to_10", "as above, and with `parts` a GPU waits for copies from three others"),
-    ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8), "he_gao_2016_figures_7_to_10",
-     "where the mean row length is the same all over the matrix, both cut in nearly the same places, and which is ahead is "
-     "noise; equal nonzeros balance the products of kernel 1 only, and leave a GPU with more rows for kernel 2 to add up"),
-    ("PCSR", "the same with communication", pcsr_balance(10), "he_gao_2016_figures_7_to_10",
-     "a step waits for launches and copies far longer than the parts' products differ, so the order is not that of the balance"),
-    ("LightSpMV", "warp level over vector level, f32 and f64", light_levels("lightspmv_vector"), "lightspmv_levels",
-     "nvcc aggregates the atomics of the vector level within a warp, so that both fetch by one atomic per warp (step 07)"),
-    ("LightSpMV", "the same, with atomics that nvcc does not aggregate", light_levels("lightspmv_vector_inc"), "lightspmv_levels",
-     "as the poster's GPUs executed it: one atomic per vector, all on one address"),
-    ("LightSpMV", "times as fast as CUSP's CSR-Scalar, f32 and f64", light_over("CSR-Scalar"), "lightspmv_speedups",
-     "the caches again; and one counter for all warps is asked by many more of them"),
-    ("LightSpMV", "times as fast as CUSP's CSR-Vector", light_over("CSR-Vector"), "lightspmv_speedups",
-     "fetching rows costs an atomic and a wait that fixed rows do not; step 07 shows what more counters give back"),
-    ("LightSpMV", "times as fast as cuSPARSE's CSR", light_over("cuSPARSE"), "lightspmv_speedups",
-     "cuSPARSE has had balanced algorithms since; LightSpMV leaves a long row to one vector"),
-    ("Markov chains", "the best of COO, CSR, ELL and HYB", markov_best(), "bylina_2011_figure10",
-     "CSR is a warp per row here, as in the paper, and a row of five nonzeros keeps 5 of 32 lanes busy; a thread per row is faster "
-     "than all four from 650,000 rows on (step 08). HYB and COO take several launches, which small chains feel"),
-    ("Markov chains", "speed-up over the CPU, f32", markov_speedup(), "bylina_2011_figure12",
-     "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop; its library is "
-     "oneMKL where that was measured on all chains, as the paper's was MKL"),
-    ("CDS", "times as fast as DIA", cds_over("DIA", "the same at 1 degree of freedom, better above", PAPERS_CDS, least=2), "godwin_2012_figure7",
-     "a block of b x b entries lies on 2b - 1 diagonals, and DIA stores them whole; at 1 they are one format, and "
-     "products of a few microseconds differ from run to run. The gain is greatest where the L2 may still keep a part of CDS, but hardly any of DIA"),
-    ("CDS", "times as fast as ELLPACK", cds_over("ELL", "better in most cases", PAPERS_CDS, share=0.51), "godwin_2012_figure7",
-     "CDS reads no column indices, which are a third of ELLPACK's bytes in f64 and half in f32"),
-    ("CDS", "times as fast as CSR", cds_over("CSR", "better in all cases", PAPERS_CDS), "godwin_2012_figure7",
-     "no column indices, and coalesced whatever the length of a row; the paper's CSR was PETSc's, which is cuSPARSE's today"),
+    (
+        "PCSR",
+        "times as fast as CSR-scalar, f32 and f64",
+        pcsr_over("CSR-scalar"),
+        "he_gao_2016_figure4",
+        "a C2050 has little cache for a warp's scattered loads; now the L1 serves a sector that was asked for before, and "
+        "PCSR's middle array doubles what must move",
+    ),
+    (
+        "PCSR",
+        "times as fast as CSR-vector",
+        pcsr_over("CSR-vector"),
+        "he_gao_2016_figure4",
+        "csr_vector takes 2 to 32 lanes by the mean length of a row, and has no middle array",
+    ),
+    (
+        "PCSR",
+        "times as fast as cuSPARSE's CSR",
+        pcsr_over("CSRMV"),
+        "he_gao_2016_figure4",
+        "cuSPARSE has since got balanced algorithms that read CSR once, as the one-pass PCSR of step 06 does",
+    ),
+    (
+        "PCSR",
+        "times as fast as cuSPARSE's HYB",
+        pcsr_over("HYBMV"),
+        "he_gao_2016_figure4",
+        "cuSPARSE dropped HYB; step 08's stands for it, and has no middle array to write and to read",
+    ),
+    (
+        "PCSR",
+        "times as fast as CSR-Adaptive",
+        pcsr_over("CSR-Adaptive"),
+        "he_gao_2016_figure4",
+        "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits",
+    ),
+    (
+        "PCSR",
+        "greatest share of the peak bandwidth",
+        pcsr_bandwidth(),
+        "he_gao_2016_figure5",
+        "of a data sheet, which a copy does not reach either; the middle array streams, the gathers of x do not",
+    ),
+    (
+        "PCSR",
+        "mean efficiency of PCSR-II on 2 GPUs, no communication",
+        pcsr_parallel(7),
+        "he_gao_2016_figures_7_to_10",
+        "large matrices scale as they did; of a small one a product takes tens of microseconds now, and launching on every GPU and waiting "
+        "for all is part of it",
+    ),
+    (
+        "PCSR",
+        "the same on 4 GPUs",
+        pcsr_parallel(8),
+        "he_gao_2016_figures_7_to_10",
+        "as above, with twice the launches",
+    ),
+    (
+        "PCSR",
+        "with communication, 2 GPUs",
+        pcsr_parallel(9),
+        "he_gao_2016_figures_7_to_10",
+        "NVLink for PCI Express, but a step also waits for launches and for the other GPU, and these waits have shrunk less than products",
+    ),
+    (
+        "PCSR",
+        "with communication, 4 GPUs",
+        pcsr_parallel(10),
+        "he_gao_2016_figures_7_to_10",
+        "as above, and with `parts` a GPU waits for copies from three others",
+    ),
+    (
+        "PCSR",
+        "PCSR-II against PCSR-I on 4 GPUs, no communication",
+        pcsr_balance(8),
+        "he_gao_2016_figures_7_to_10",
+        "where the mean row length is the same all over the matrix, both cut in nearly the same places, and which is ahead is "
+        "noise; equal nonzeros balance the products of kernel 1 only, and leave a GPU with more rows for kernel 2 to add up",
+    ),
+    (
+        "PCSR",
+        "the same with communication",
+        pcsr_balance(10),
+        "he_gao_2016_figures_7_to_10",
+        "a step waits for launches and copies far longer than the parts' products differ, so the order is not that of the balance",
+    ),
+    (
+        "LightSpMV",
+        "warp level over vector level, f32 and f64",
+        light_levels("lightspmv_vector"),
+        "lightspmv_levels",
+        "nvcc aggregates the atomics of the vector level within a warp, so that both fetch by one atomic per warp (step 07)",
+    ),
+    (
+        "LightSpMV",
+        "the same, with atomics that nvcc does not aggregate",
+        light_levels("lightspmv_vector_inc"),
+        "lightspmv_levels",
+        "as the poster's GPUs executed it: one atomic per vector, all on one address",
+    ),
+    (
+        "LightSpMV",
+        "times as fast as CUSP's CSR-Scalar, f32 and f64",
+        light_over("CSR-Scalar"),
+        "lightspmv_speedups",
+        "the caches again; and one counter for all warps is asked by many more of them",
+    ),
+    (
+        "LightSpMV",
+        "times as fast as CUSP's CSR-Vector",
+        light_over("CSR-Vector"),
+        "lightspmv_speedups",
+        "fetching rows costs an atomic and a wait that fixed rows do not; step 07 shows what more counters give back",
+    ),
+    (
+        "LightSpMV",
+        "times as fast as cuSPARSE's CSR",
+        light_over("cuSPARSE"),
+        "lightspmv_speedups",
+        "cuSPARSE has had balanced algorithms since; LightSpMV leaves a long row to one vector",
+    ),
+    (
+        "Markov chains",
+        "the best of COO, CSR, ELL and HYB",
+        markov_best(),
+        "bylina_2011_figure10",
+        "CSR is a warp per row here, as in the paper, and a row of five nonzeros keeps 5 of 32 lanes busy; a thread per row is faster "
+        "than all four from 650,000 rows on (step 08). HYB and COO take several launches, which small chains feel",
+    ),
+    (
+        "Markov chains",
+        "speed-up over the CPU, f32",
+        markov_speedup(),
+        "bylina_2011_figure12",
+        "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop; its library is "
+        "oneMKL where that was measured on all chains, as the paper's was MKL",
+    ),
+    (
+        "CDS",
+        "times as fast as DIA",
+        cds_over("DIA", "the same at 1 degree of freedom, better above", PAPERS_CDS, least=2),
+        "godwin_2012_figure7",
+        "a block of b x b entries lies on 2b - 1 diagonals, and DIA stores them whole; at 1 they are one format, and "
+        "products of a few microseconds differ from run to run. The gain is greatest where the L2 may still keep a part of CDS, but hardly any of DIA",
+    ),
+    (
+        "CDS",
+        "times as fast as ELLPACK",
+        cds_over("ELL", "better in most cases", PAPERS_CDS, share=0.51),
+        "godwin_2012_figure7",
+        "CDS reads no column indices, which are a third of ELLPACK's bytes in f64 and half in f32",
+    ),
+    (
+        "CDS",
+        "times as fast as CSR",
+        cds_over("CSR", "better in all cases", PAPERS_CDS),
+        "godwin_2012_figure7",
+        "no column indices, and coalesced whatever the length of a row; the paper's CSR was PETSc's, which is cuSPARSE's today",
+    ),
 ]
 
 
@@ -316,7 +499,9 @@ def judged(devices):
 
 def first_measured(devices, found):
     """The device that counts, and what it says to a claim: the first that measured it; without any the first."""
-    return next(((data, of) for data, of in zip(devices, found) if of.verdict), (devices[0], found[0]))
+    return next(
+        ((data, of) for data, of in zip(devices, found) if of.verdict), (devices[0], found[0])
+    )
 
 
 def short_table(*devices):
@@ -326,19 +511,44 @@ def short_table(*devices):
         data, of = first_measured(devices, found)
         if of.verdict:
             other = f" ({data.device})" if data is not devices[0] else ""
-            rows.append([paper, claim, theirs, re.sub(r" \([^()]*\)(;.*)?$", "", of.text) + other, of.verdict])
-    counts = "; ".join(f"{verdict}: {sum(row[-1] == verdict for row in rows)}" for verdict in (HOLDS, WEAKER, FELL))
-    return Table("Do the claims hold?", ["paper", "claim", "there", f"here: {devices[0].device}", "verdict"], rows,
-                 [f"Of {len(CLAIMS)} claims, {counts}; not measured yet: {len(CLAIMS) - len(rows)}. {RULES}"], words=5)
+            rows.append(
+                [
+                    paper,
+                    claim,
+                    theirs,
+                    re.sub(r" \([^()]*\)(;.*)?$", "", of.text) + other,
+                    of.verdict,
+                ]
+            )
+    counts = "; ".join(
+        f"{verdict}: {sum(row[-1] == verdict for row in rows)}" for verdict in (HOLDS, WEAKER, FELL)
+    )
+    return Table(
+        "Do the claims hold?",
+        ["paper", "claim", "there", f"here: {devices[0].device}", "verdict"],
+        rows,
+        [
+            f"Of {len(CLAIMS)} claims, {counts}; not measured yet: {len(CLAIMS) - len(rows)}. {RULES}"
+        ],
+        words=5,
+    )
 
 
 def claims_table(*devices):
     """One column per device, and why the numbers moved."""
-    rows = [[paper, claim, theirs, *(of.text for of in found), why] for paper, claim, theirs, found, _, why in judged(devices)]
-    return Table("Do the claims hold?",
-                 ["paper", "claim", "there", *(f"here: {data.device}" for data in devices), "why it moved"], rows,
-                 ["Warm times; averages are arithmetic means, as the papers' are. PCSR's speed-ups are of 15 of "
-                  "the 26 matrices of its table 2 there; the paper does not say which. Where a mean in its text and its table disagree "
-                  "(70.4%, where the text prints 65.69%), this is the table's. CDS: the paper's kernel, cds_texture.",
-                  *(note for data in devices for note in code_note(data.times.values()))],
-                 words=4 + len(devices))
+    rows = [
+        [paper, claim, theirs, *(of.text for of in found), why]
+        for paper, claim, theirs, found, _, why in judged(devices)
+    ]
+    return Table(
+        "Do the claims hold?",
+        ["paper", "claim", "there", *(f"here: {data.device}" for data in devices), "why it moved"],
+        rows,
+        [
+            "Warm times; averages are arithmetic means, as the papers' are. PCSR's speed-ups are of 15 of "
+            "the 26 matrices of its table 2 there; the paper does not say which. Where a mean in its text and its table disagree "
+            "(70.4%, where the text prints 65.69%), this is the table's. CDS: the paper's kernel, cds_texture.",
+            *(note for data in devices for note in code_note(data.times.values())),
+        ],
+        words=4 + len(devices),
+    )

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws every figure and writes every table from published and measured records. No GPU.
 
-    make figures                          all, into plots/figures/*.png and TABLES.md
-    plots/python.sh plots/papers/figures.py ladder       those whose names contain a word
-    make figures ARGS="--device NVIDIA_H100"      from another device's records, into a directory of plots/figures with its name
+make figures                          all, into plots/figures/*.png and TABLES.md
+plots/python.sh plots/papers/figures.py ladder       those whose names contain a word
+make figures ARGS="--device NVIDIA_H100"      from another device's records, into a directory of plots/figures with its name
 """
 
 import argparse
@@ -30,7 +30,9 @@ def draw(name, data):
     gaps = style.Gaps(data)
     figure = FIGURES[name](data, gaps)
     if figure and gaps.share() < 0.5:
-        return None, [f"Of what this figure compares {gaps.share():.0%} was measured on {data.device}; `{style.COMMAND}` makes the records."]
+        return None, [
+            f"Of what this figure compares {gaps.share():.0%} was measured on {data.device}; `{style.COMMAND}` makes the records."
+        ]
     notes = gaps.notes() if figure or gaps.asked or gaps.remarks else [style.not_measured(data)]
     return (style.finish(figure, notes) if figure else None), notes
 
@@ -46,16 +48,31 @@ def tables_page(data):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", help="figures whose names contain one of these; default all")
-    parser.add_argument("--device", default=DEVICE, help="whose records, a directory of plots/results")
-    parser.add_argument("--out", type=Path, help=f"default: plots/figures, and its directory DEVICE for any but {DEVICE}")
+    parser.add_argument(
+        "names", nargs="*", help="figures whose names contain one of these; default all"
+    )
+    parser.add_argument(
+        "--device", default=DEVICE, help="whose records, a directory of plots/results"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help=f"default: plots/figures, and its directory DEVICE for any but {DEVICE}",
+    )
     arguments = parser.parse_args(argv)
-    names = [n for n in FIGURES if not arguments.names or any(word in n for word in arguments.names)]
+    names = [
+        n for n in FIGURES if not arguments.names or any(word in n for word in arguments.names)
+    ]
     if not names:
-        print(f"error: no figure is called {' or '.join(arguments.names)}; there are {', '.join(FIGURES)}", file=sys.stderr)
+        print(
+            f"error: no figure is called {' or '.join(arguments.names)}; there are {', '.join(FIGURES)}",
+            file=sys.stderr,
+        )
         return 2
     data = Data(arguments.device)
-    out = arguments.out or ROOT / "plots" / "figures" / (data.directory if data.directory != DEVICE else "")
+    out = arguments.out or ROOT / "plots" / "figures" / (
+        data.directory if data.directory != DEVICE else ""
+    )
     for name in names:
         figure, notes = draw(name, data)
         if figure is None:

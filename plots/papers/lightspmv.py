@@ -8,7 +8,11 @@ from tables import Table, cell, looks_table
 PAPER = "LightSpMV, poster P5267"
 GPU = "Tesla K40c"
 LEVELS = {"warp": ["lightspmv_warp"], "vector": ["lightspmv_vector"]}
-RIVALS = {"CSR-Scalar": ["csr_scalar"], "CSR-Vector": ["csr_vector"], "cuSPARSE": ["cusparse_csr_*", "cusparse_spmvop_*"]}
+RIVALS = {
+    "CSR-Scalar": ["csr_scalar"],
+    "CSR-Vector": ["csr_vector"],
+    "cuSPARSE": ["cusparse_csr_*", "cusparse_spmvop_*"],
+}
 OURS = ["lightspmv_*"]
 INC = "vector, not aggregated"
 MATRICES = published("lightspmv_poster_matrices").matrices()
@@ -22,13 +26,33 @@ def chart(data, gaps):
     colours = [style.BLUE, style.VERMILLION, style.ORANGE, style.GREEN]
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         posters = {"warp": "warp", INC: "vector"}
-        series = [style.series(gaps, label, names, precision, patterns, theirs=[
-            float(rows[m][f"{posters[label]}_{precision}"]) if m in rows else None for m in names] if label in posters else [])
-            for label, patterns in {"warp": LEVELS["warp"], INC: ["lightspmv_vector_inc"], "vector": LEVELS["vector"], "fastest of step 07": OURS}.items()]
+        series = [
+            style.series(
+                gaps,
+                label,
+                names,
+                precision,
+                patterns,
+                theirs=[
+                    float(rows[m][f"{posters[label]}_{precision}"]) if m in rows else None
+                    for m in names
+                ]
+                if label in posters
+                else [],
+            )
+            for label, patterns in {
+                "warp": LEVELS["warp"],
+                INC: ["lightspmv_vector_inc"],
+                "vector": LEVELS["vector"],
+                "fastest of step 07": OURS,
+            }.items()
+        ]
         style.dots_of(axes, gaps, names, series, GPU, colours)
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, warm", "GFLOP/s")
-    gaps.remark(f"warp: kernel lightspmv_warp; vector: lightspmv_vector; {INC}: lightspmv_vector_inc, one atomic per vector, as the poster's GPUs executed the vector level, so that its values stand beside it; today's compiler aggregates them; fastest of step 07: of lightspmv_*. "
-                + style.WARM)
+    gaps.remark(
+        f"warp: kernel lightspmv_warp; vector: lightspmv_vector; {INC}: lightspmv_vector_inc, one atomic per vector, as the poster's GPUs executed the vector level, so that its values stand beside it; today's compiler aggregates them; fastest of step 07: of lightspmv_*. "
+        + style.WARM
+    )
     return figure
 
 
@@ -42,14 +66,25 @@ def speedup_chart(data, gaps):
     figure = style.new_figure(11, 4.2, f"{PAPER}: speed-ups of the warp level, {data.device}")
     count = 0
     for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
-        means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))
-        own = {rival: data.speedups(MATRICES, precision, LEVELS["warp"], patterns) for rival, patterns in RIVALS.items()}
+        means, greatest = (
+            [said.value(rival=r, what=what, precision=precision) for r in RIVALS]
+            for what in ("mean", "max")
+        )
+        own = {
+            rival: data.speedups(MATRICES, precision, LEVELS["warp"], patterns)
+            for rival, patterns in RIVALS.items()
+        }
         count = max(count, *map(len, own.values()))
         style.ratios(axes, gaps, own, f"{GPU}, 14 matrices", means, greatest)
-        axes.set(title=f"{style.PRECISIONS[precision]}, warm", ylabel="time of the other / time of the warp level")
+        axes.set(
+            title=f"{style.PRECISIONS[precision]}, warm",
+            ylabel="time of the other / time of the warp level",
+        )
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
-    gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
-                "CSR-Scalar and CSR-Vector: CUSP's, for which csr_scalar and csr_vector stand; cuSPARSE: its fastest CSR kernel.")
+    gaps.remark(
+        f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
+        "CSR-Scalar and CSR-Vector: CUSP's, for which csr_scalar and csr_vector stand; cuSPARSE: its fastest CSR kernel."
+    )
     return figure
 
 
@@ -58,26 +93,54 @@ def table(data):
     for row in published("lightspmv_poster_table"):
         cells = [data.label(row["matrix"])]
         for precision in ("f32", "f64"):
-            rates = {level: data.fastest(row["matrix"], precision, patterns) for level, patterns in LEVELS.items()}
+            rates = {
+                level: data.fastest(row["matrix"], precision, patterns)
+                for level, patterns in LEVELS.items()
+            }
             rates = {level: record and gflops(record) for level, record in rates.items()}
             both = rates["warp"] and rates["vector"] and rates["warp"] / rates["vector"]
-            cells += [row[f"warp_{precision}"], row[f"vector_{precision}"], row[f"speedup_{precision}"],
-                      cell(rates["warp"]), cell(rates["vector"]), cell(both or None)]
+            cells += [
+                row[f"warp_{precision}"],
+                row[f"vector_{precision}"],
+                row[f"speedup_{precision}"],
+                cell(rates["warp"]),
+                cell(rates["vector"]),
+                cell(both or None),
+            ]
         rows.append(cells)
-    columns = ["matrix"] + [f"{p}: {text}" if not k else text for p in ("f32", "f64")
-                            for k, text in enumerate(("K40c, warp", "vector", "speed-up",
-                                                      f"{data.device}, warp", "vector", "speed-up"))]
-    return Table(f"{PAPER}: GFLOP/s of the two levels", columns, rows,
-                 ["Warm."], dash=f"is not measured yet: `{style.COMMAND}`.")
+    columns = ["matrix"] + [
+        f"{p}: {text}" if not k else text
+        for p in ("f32", "f64")
+        for k, text in enumerate(
+            ("K40c, warp", "vector", "speed-up", f"{data.device}, warp", "vector", "speed-up")
+        )
+    ]
+    return Table(
+        f"{PAPER}: GFLOP/s of the two levels",
+        columns,
+        rows,
+        ["Warm."],
+        dash=f"is not measured yet: `{style.COMMAND}`.",
+    )
 
 
 def matrices_table(data):
-    return looks_table(f"{PAPER}: the matrices, and what stands for them here", data, published("lightspmv_poster_matrices"),
-                       ["rows", "nonzeros", "mean", "sd"], lambda row: [row["rows"], row["nonzeros"], row["mean"], row["sd"]],
-                       {"nonzeros": lambda info: str(info["matrix"]["nnz"]), "mean": lambda info: f"{info['mean_row']:.2f}",
-                        "sd": lambda info: f"{info['stddev_row']:.2f}"},
-                       notes=["Mean and standard deviation (sd) of the row length; the poster prints whole numbers. A stand-in is made from the "
-                              "poster's sd, so that only a file can disagree with it: `make data ARGS=\"in-2004 webbase-1M\"`."])
+    return looks_table(
+        f"{PAPER}: the matrices, and what stands for them here",
+        data,
+        published("lightspmv_poster_matrices"),
+        ["rows", "nonzeros", "mean", "sd"],
+        lambda row: [row["rows"], row["nonzeros"], row["mean"], row["sd"]],
+        {
+            "nonzeros": lambda info: str(info["matrix"]["nnz"]),
+            "mean": lambda info: f"{info['mean_row']:.2f}",
+            "sd": lambda info: f"{info['stddev_row']:.2f}",
+        },
+        notes=[
+            "Mean and standard deviation (sd) of the row length; the poster prints whole numbers. A stand-in is made from the "
+            'poster\'s sd, so that only a file can disagree with it: `make data ARGS="in-2004 webbase-1M"`.'
+        ],
+    )
 
 
 FIGURES = {"lightspmv_levels": chart, "lightspmv_speedups": speedup_chart}

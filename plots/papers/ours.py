@@ -8,10 +8,29 @@ from published import published
 from records import bandwidth, baseline_share, gflops, is_tie, milliseconds, number, short
 from tables import DASH, Table
 
-STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
-         6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
-COLOURS = {2: style.GREY, 3: style.SKY, 4: style.YELLOW, 5: style.PURPLE, 6: style.BLUE, 7: style.GREEN,
-           8: style.ORANGE, 9: style.VERMILLION, 0: style.BLACK}
+STEPS = {
+    1: "01 sequential",
+    2: "02 CSR scalar",
+    3: "03 CSR vector",
+    4: "04 atomic COO",
+    5: "05 segmented scan",
+    6: "06 PCSR",
+    7: "07 LightSpMV",
+    8: "08 ELL, HYB, DIA, SELL",
+    9: "09 CDS",
+    0: "cuSPARSE",
+}
+COLOURS = {
+    2: style.GREY,
+    3: style.SKY,
+    4: style.YELLOW,
+    5: style.PURPLE,
+    6: style.BLUE,
+    7: style.GREEN,
+    8: style.ORANGE,
+    9: style.VERMILLION,
+    0: style.BLACK,
+}
 # A kind of matrix, and names to look for; the one with most steps measured is shown.
 KINDS = {
     "2-D grid": ["stencil2d:2000x2000", "stencil2d:1000x1000"],
@@ -31,7 +50,9 @@ def compared(record):
 def by_step(data, matrix, precision, state="warm"):
     """{step: fastest record}; 0 is cuSPARSE."""
     best = {}
-    for record in sorted(filter(compared, data.of(matrix, precision)), key=lambda r: milliseconds(r, state)):
+    for record in sorted(
+        filter(compared, data.of(matrix, precision)), key=lambda r: milliseconds(r, state)
+    ):
         best.setdefault(record["step"], record)
     return dict(sorted(best.items(), key=lambda item: item[0] or 99))
 
@@ -51,7 +72,9 @@ HUES = {"f32": style.ORANGE, "f64": style.BLUE}
 def csr_bytes(record):
     """Of the matrix in CSR, x and y."""
     size = int(record["precision"][1:]) // 8
-    return record["nnz"] * (size + 4) + 4 * record["rows"] + size * (record["rows"] + record["cols"])
+    return (
+        record["nnz"] * (size + 4) + 4 * record["rows"] + size * (record["rows"] + record["cols"])
+    )
 
 
 def roofline(data, gaps):
@@ -64,13 +87,23 @@ def roofline(data, gaps):
             for step, record in by_step(data, name, precision, "cold").items():
                 if csr_bytes(record) > LARGE:
                     at = 2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")
-                    points.setdefault(step, {}).setdefault((precision, record["source"]), {})[name] = at
-                    shares.setdefault(step, {})[name, precision] = bandwidth(record, state="cold") / max(copies)
+                    points.setdefault(step, {}).setdefault((precision, record["source"]), {})[
+                        name
+                    ] = at
+                    shares.setdefault(step, {})[name, precision] = bandwidth(
+                        record, state="cold"
+                    ) / max(copies)
     if not points:
         return None
     # Medians of different matrices cannot be compared: those that all steps take that multiply any matrix.
     common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9)))
-    points = {step: {(p, source): {name: at for name, at in found.items() if (name, p) in common} for (p, source), found in of.items()} for step, of in points.items()}
+    points = {
+        step: {
+            (p, source): {name: at for name, at in found.items() if (name, p) in common}
+            for (p, source), found in of.items()
+        }
+        for step, of in points.items()
+    }
     names = {name for name, _ in common}
     gaps.without_names.update(names)
     if not names:
@@ -78,21 +111,49 @@ def roofline(data, gaps):
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
     lines = math.ceil(len(steps) / columns)
-    figure = style.new_figure(10, 1.2 + 2.4 * lines, f"Roofline: the best kernel of each step on {len(names)} large matrices, {data.device}, cold L2")
+    figure = style.new_figure(
+        10,
+        1.2 + 2.4 * lines,
+        f"Roofline: the best kernel of each step on {len(names)} large matrices, {data.device}, cold L2",
+    )
     every = [x for of in points.values() for found in of.values() for x, _ in found.values()]
     edge = [min(every) * 0.8, max(every) * 1.25]
     panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, step in zip(panels, steps):
         for (precision, source), at in points[step].items():
-            axes.plot([x for x, _ in at.values()], [y for _, y in at.values()], "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
-                      **{**style.MARK, "markeredgewidth": 0.7})
-        axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
+            axes.plot(
+                [x for x, _ in at.values()],
+                [y for _, y in at.values()],
+                "o",
+                color=HUES[precision],
+                fillstyle=style.FILLS[source],
+                label=f"_{precision}",
+                **{**style.MARK, "markeredgewidth": 0.7},
+            )
+        axes.plot(
+            edge,
+            [max(copies) * x for x in edge],
+            color=style.BLACK,
+            linewidth=1,
+            label=f"a copy: {max(copies):.0f} GB/s",
+        )
         said = []
         for precision, colour in HUES.items():
-            of = [share for key, share in shares[step].items() if key in common and key[1] == precision]
+            of = [
+                share
+                for key, share in shares[step].items()
+                if key in common and key[1] == precision
+            ]
             axes.plot([], [], "o", color=colour, label=precision)
             if of:
-                axes.plot(edge, [median(of) * max(copies) * x for x in edge], color=colour, linewidth=1, linestyle="--", label=f"median, {precision}")
+                axes.plot(
+                    edge,
+                    [median(of) * max(copies) * x for x in edge],
+                    color=colour,
+                    linewidth=1,
+                    linestyle="--",
+                    label=f"median, {precision}",
+                )
                 said.append(f"{precision}: median {100 * median(of):.0f}% of a copy ({len(of)})")
         style.source_legend(axes, [source for _, source in points[step]])
         axes.text(0.03, 0.97, "\n".join(said), transform=axes.transAxes, va="top", fontsize=8)
@@ -102,15 +163,17 @@ def roofline(data, gaps):
         axes.set_xticks([], minor=True)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_major_formatter("{x:g}")
-    for axes in panels[len(steps):]:
+    for axes in panels[len(steps) :]:
         axes.axis("off")
-    for axes in panels[:len(steps):columns]:
+    for axes in panels[: len(steps) : columns]:
         axes.set_ylabel("GFLOP/s")
-    for axes in panels[max(len(steps) - columns, 0):len(steps)]:
+    for axes in panels[max(len(steps) - columns, 0) : len(steps)]:
         axes.set_xlabel("FLOP per compulsory byte")
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
-    gaps.remark(f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array "
-                "written and read. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes (in brackets: how many).")
+    gaps.remark(
+        f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array "
+        "written and read. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes (in brackets: how many)."
+    )
     return figure
 
 
@@ -118,42 +181,93 @@ def ladder(data, gaps):
     """GFLOP/s and share of the row-free baseline, step by step, on each kind of matrix."""
     if too_few(data, gaps, "f64"):
         return None
-    found = {kind: max(names, key=lambda name: len(by_step(data, name, "f64"))) for kind, names in KINDS.items()}
+    found = {
+        kind: max(names, key=lambda name: len(by_step(data, name, "f64")))
+        for kind, names in KINDS.items()
+    }
     if not (found := {kind: name for kind, name in found.items() if by_step(data, name, "f64")}):
         return None
     columns = min(3, len(found))
     lines = math.ceil(len(found) / columns)
     steps = {record["kernel"]: record["step"] for record in data.times.values()}
     missing = []
-    figure = style.new_figure(4 * columns, 2.9 * lines + 0.6, f"The ladder: the best kernel of each step, {data.device}, f64, warm")
+    figure = style.new_figure(
+        4 * columns,
+        2.9 * lines + 0.6,
+        f"The ladder: the best kernel of each step, {data.device}, f64, warm",
+    )
     every = list(figure.subplots(lines, columns, squeeze=False).flat)
     for axes, (kind, name) in zip(every, found.items()):
         best = by_step(data, name, "f64")
-        refused = {steps.get(kernel) for matrix, precision, kernel in data.refused if (matrix, precision) == (name, "f64")}
-        missing += [f"{text} on {short(name)}" for step, text in STEPS.items() if step != 1 and step not in {*best, *refused}]
-        baseline = next((gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"), None)
+        refused = {
+            steps.get(kernel)
+            for matrix, precision, kernel in data.refused
+            if (matrix, precision) == (name, "f64")
+        }
+        missing += [
+            f"{text} on {short(name)}"
+            for step, text in STEPS.items()
+            if step != 1 and step not in {*best, *refused}
+        ]
+        baseline = next(
+            (gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"), None
+        )
         for x, (step, record) in enumerate(best.items()):
             low, high = gflops(record, "warm", "upper"), gflops(record, "warm", "lower")
-            axes.bar(x, gflops(record), 0.75, color=COLOURS[step],
-                     yerr=[[max(gflops(record) - low, 0)], [max(high - gflops(record), 0)]],
-                     error_kw={"elinewidth": 0.7})
+            axes.bar(
+                x,
+                gflops(record),
+                0.75,
+                color=COLOURS[step],
+                yerr=[[max(gflops(record) - low, 0)], [max(high - gflops(record), 0)]],
+                error_kw={"elinewidth": 0.7},
+            )
             if baseline:
-                axes.annotate(f"{100 * gflops(record) / baseline:.0f}%", (x, max(gflops(record), high)), (0, 1.5), textcoords="offset points",
-                              ha="center", va="bottom", fontsize=8, zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8})
+                axes.annotate(
+                    f"{100 * gflops(record) / baseline:.0f}%",
+                    (x, max(gflops(record), high)),
+                    (0, 1.5),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom",
+                    fontsize=8,
+                    zorder=5,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8},
+                )
         if baseline:
-            axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--", label="row-free baseline")
-        axes.set_xticks(range(len(best)), [f"{step:02} {r['kernel']}" if step else r["kernel"].replace("cusparse_", "cuSPARSE: ") for step, r in best.items()],
-                        rotation=30, ha="right", rotation_mode="anchor", fontsize=7)
+            axes.axhline(
+                baseline,
+                color=style.BLACK,
+                linewidth=0.8,
+                linestyle="--",
+                label="row-free baseline",
+            )
+        axes.set_xticks(
+            range(len(best)),
+            [
+                f"{step:02} {r['kernel']}"
+                if step
+                else r["kernel"].replace("cusparse_", "cuSPARSE: ")
+                for step, r in best.items()
+            ],
+            rotation=30,
+            ha="right",
+            rotation_mode="anchor",
+            fontsize=7,
+        )
         source = {"file": "real file", "generated": "generated"}.get(data.source(name), "stand-in")
         axes.set_title(f"{kind}: {short(name)} ({source})")
         axes.set_ylabel("GFLOP/s")
         axes.margins(y=0.12)
-    for axes in every[len(found):]:
+    for axes in every[len(found) :]:
         axes.axis("off")
     style.legend_below_title(figure, *every[0].get_legend_handles_labels())
-    gaps.remark("From step 02 on, number and kernel; lines on the bars: spread, between processes or, where one measured, its quartiles. Percent: of the row-free baseline "
-                "(the dashed line), which streams values and column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
-                + f", or is not measured yet: {'; '.join(missing)}" * bool(missing) + ".")
+    gaps.remark(
+        "From step 02 on, number and kernel; lines on the bars: spread, between processes or, where one measured, its quartiles. Percent: of the row-free baseline "
+        "(the dashed line), which streams values and column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
+        + f", or is not measured yet: {'; '.join(missing)}" * bool(missing)
+        + "."
+    )
     return figure
 
 
@@ -183,15 +297,27 @@ def over_cusparse(data, precision, fixed):
     against the best of all that were measured of cuSPARSE."""
     found = {}
     for name in data.matrices:
-        best, rivals = by_step(data, name, precision), [r for r in data.of(name, precision) if r["kernel"].startswith("cusparse_")]
+        best, rivals = (
+            by_step(data, name, precision),
+            [r for r in data.of(name, precision) if r["kernel"].startswith("cusparse_")],
+        )
         # A sweep that measured one kernel of cuSPARSE knows no best of them, and one without formats no choice.
         if len(rivals) < 4 or not (fixed or best.keys() & {8, 9}):
             continue
-        rival = min((r for r in rivals if not fixed or r["format"] in ("CSR", "COO")), key=milliseconds)
-        own = (data.fastest(name, precision, [FIXED]) if fixed
-               else min((r for s, r in best.items() if s), key=milliseconds, default=None))
+        rival = min(
+            (r for r in rivals if not fixed or r["format"] in ("CSR", "COO")), key=milliseconds
+        )
+        own = (
+            data.fastest(name, precision, [FIXED])
+            if fixed
+            else min((r for s, r in best.items() if s), key=milliseconds, default=None)
+        )
         if own:
-            found.setdefault(group_of(data, name), {})[name] = (milliseconds(rival) / milliseconds(own), own, rival)
+            found.setdefault(group_of(data, name), {})[name] = (
+                milliseconds(rival) / milliseconds(own),
+                own,
+                rival,
+            )
     return {group: found[group] for group in GROUPS if group in found}
 
 
@@ -206,50 +332,115 @@ def speedup(data, gaps):
     every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in choices}
     if not any(every.values()):
         return None
-    gaps.without_names.update(name for of in every.values() for group in of.values() for name in group)
-    versions = sorted({best["cusparse"] for of in every.values() for group in of.values() for *_, best in group.values()})
-    figure = style.new_figure(3.2 + 3.9 * len(choices), 5.6, f"Against cuSPARSE on the same matrix, {data.device}, warm")
+    gaps.without_names.update(
+        name for of in every.values() for group in of.values() for name in group
+    )
+    versions = sorted(
+        {
+            best["cusparse"]
+            for of in every.values()
+            for group in of.values()
+            for *_, best in group.values()
+        }
+    )
+    figure = style.new_figure(
+        3.2 + 3.9 * len(choices), 5.6, f"Against cuSPARSE on the same matrix, {data.device}, warm"
+    )
     panels = figure.subplots(2, len(choices), sharex=True, squeeze=False)
     for line, precision in enumerate(("f32", "f64")):
         for column, fixed in enumerate(choices):
             axes, groups = panels[line][column], every[precision, fixed]
             for y, (group, of) in enumerate(groups.items()):
                 ratios = sorted(ratio for ratio, *_ in of.values())
-                axes.plot(ratios, [y + 0.1 * level for level in style.apart(ratios, 1.035, 7)], "o", markersize=4, alpha=0.7, label="_each",
-                          color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)],
-                          fillstyle=style.FILLS[{"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")], markerfacecoloralt="white")
+                axes.plot(
+                    ratios,
+                    [y + 0.1 * level for level in style.apart(ratios, 1.035, 7)],
+                    "o",
+                    markersize=4,
+                    alpha=0.7,
+                    label="_each",
+                    color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)],
+                    fillstyle=style.FILLS[
+                        {"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")
+                    ],
+                    markerfacecoloralt="white",
+                )
                 mean = geometric_mean(ratios)
                 axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
-                axes.text(0.99, y, f"{mean:.2f}", transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=9, fontweight="bold")
+                axes.text(
+                    0.99,
+                    y,
+                    f"{mean:.2f}",
+                    transform=axes.get_yaxis_transform(),
+                    ha="right",
+                    va="center",
+                    fontsize=9,
+                    fontweight="bold",
+                )
                 ties = sum(is_tie(own, best) for _, own, best in of.values())
                 ahead = sum(ratio > 1 and not is_tie(own, best) for ratio, own, best in of.values())
-                axes.text(0.02, y, f"of {len(of)}: {ahead} ahead,\n{ties} tie{'s' * (ties != 1)}; worst {ratios[0]:.2f}",
-                          transform=axes.get_yaxis_transform(), va="center", fontsize=7.5)
-            axes.set_yticks(range(len(groups)), groups if column == 0 else [""] * len(groups), fontsize=9)
+                axes.text(
+                    0.02,
+                    y,
+                    f"of {len(of)}: {ahead} ahead,\n{ties} tie{'s' * (ties != 1)}; worst {ratios[0]:.2f}",
+                    transform=axes.get_yaxis_transform(),
+                    va="center",
+                    fontsize=7.5,
+                )
+            axes.set_yticks(
+                range(len(groups)), groups if column == 0 else [""] * len(groups), fontsize=9
+            )
             axes.set_ylim(len(groups) - 0.4, -0.6)
             axes.axvline(1, color=style.BLACK, linewidth=0.8)
-            axes.set(xscale="log", xlim=(0.3, 3.3), title=f"{precision}: " + (f"{FIXED} against cuSPARSE's CSR and COO" if fixed else "our best format against its best"))
+            axes.set(
+                xscale="log",
+                xlim=(0.3, 3.3),
+                title=f"{precision}: "
+                + (
+                    f"{FIXED} against cuSPARSE's CSR and COO"
+                    if fixed
+                    else "our best format against its best"
+                ),
+            )
             axes.set_xticks([0.5, 1, 2])
             axes.set_xticks([], minor=True)
             axes.xaxis.set_major_formatter("{x:g}")
             grid_across(axes)
             if line == 1:
                 axes.set_xlabel("time of cuSPARSE's best / time of ours")
-    gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. Left: the "
-                "fastest of cuSPARSE's CSR and COO algorithms, with and without preprocess. Right: with its sliced ELL and block CSR where those were "
-                "measured, on the matrices on which other formats of ours were. Its versions: " + " and ".join(versions) + ". Every matrix: table of TABLES.md.")
+    gaps.remark(
+        "A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. Left: the "
+        "fastest of cuSPARSE's CSR and COO algorithms, with and without preprocess. Right: with its sliced ELL and block CSR where those were "
+        "measured, on the matrices on which other formats of ours were. Its versions: "
+        + " and ".join(versions)
+        + ". Every matrix: table of TABLES.md."
+    )
     return figure
 
 
 def speedup_table(data):
-    every = [over_cusparse(data, precision, fixed) for fixed in choices_of(data, style.Gaps(data)) for precision in ("f32", "f64")]
+    every = [
+        over_cusparse(data, precision, fixed)
+        for fixed in choices_of(data, style.Gaps(data))
+        for precision in ("f32", "f64")
+    ]
     rows = []
     for group in GROUPS:
         for name in sorted({name for of in every for name in of.get(group, {})}):
             found = [of.get(group, {}).get(name) for of in every]
-            cells = [DASH if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "") for k, f in enumerate(found)]
+            cells = [
+                DASH if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "")
+                for k, f in enumerate(found)
+            ]
             rows.append([data.label(name), group, *cells])
-    columns = ["matrix", "group", f"{FIXED} over CSR and COO: f32", "f64", "our best over its best: f32", "f64"][:2 + len(every)]
+    columns = [
+        "matrix",
+        "group",
+        f"{FIXED} over CSR and COO: f32",
+        "f64",
+        "our best over its best: f32",
+        "f64",
+    ][: 2 + len(every)]
     rows = rows or [["not measured yet", *[DASH] * (len(columns) - 1)]]
     return Table("Times as fast as cuSPARSE", columns, rows, ["Warm."], words=2)
 
@@ -274,33 +465,74 @@ def profile(data, gaps):
     """The share of matrices on which a kernel takes at most so many times as long as the fastest kernel there."""
     every = {source: {} for source in style.FILLS}
     for name in data.matrices:
-        times = {label: record and milliseconds(record) for label, (patterns, *_) in PROFILED.items()
-                 for record in [data.fastest(name, "f64", patterns)]}
-        if all(times[label] or data.is_refused(name, "f64", patterns) for label, (patterns, *_) in PROFILED.items()):
+        times = {
+            label: record and milliseconds(record)
+            for label, (patterns, *_) in PROFILED.items()
+            for record in [data.fastest(name, "f64", patterns)]
+        }
+        if all(
+            times[label] or data.is_refused(name, "f64", patterns)
+            for label, (patterns, *_) in PROFILED.items()
+        ):
             every[data.source(name)][name] = times
     every = {source: of for source, of in every.items() if of}
     gaps.without_names.update(name for of in every.values() for name in of)
     if not every:
         return None
-    figure = style.new_figure(11, 4, f"Performance profile: nine kernels on the matrices measured with all of them, {data.device}, f64, warm")
+    figure = style.new_figure(
+        11,
+        4,
+        f"Performance profile: nine kernels on the matrices measured with all of them, {data.device}, f64, warm",
+    )
     limit = 10
-    for axes, (source, of) in zip(figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()):
+    for axes, (source, of) in zip(
+        figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()
+    ):
         for label, (_, step, dashes, width) in PROFILED.items():
-            factors = sorted(times[label] / min(filter(None, times.values())) for times in of.values() if times[label])
+            factors = sorted(
+                times[label] / min(filter(None, times.values()))
+                for times in of.values()
+                if times[label]
+            )
             fastest, within = factors.count(1), [factor for factor in factors if factor <= limit]
-            axes.step([0.9, *within[fastest:], limit], [100 * k / len(of) for k in (*range(fastest, len(within) + 1), len(within))], where="post",
-                      color=COLOURS[step], linestyle=dashes, linewidth=width, label=label)
-        axes.set(xscale="log", xlim=(0.9, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
-                 xlabel="times as long as the fastest of these")
+            axes.step(
+                [0.9, *within[fastest:], limit],
+                [100 * k / len(of) for k in (*range(fastest, len(within) + 1), len(within))],
+                where="post",
+                color=COLOURS[step],
+                linestyle=dashes,
+                linewidth=width,
+                label=label,
+            )
+        axes.set(
+            xscale="log",
+            xlim=(0.9, limit),
+            ylim=(0, 101),
+            title=f"{style.SOURCES[source]}: {len(of)}",
+            xlabel="times as long as the fastest of these",
+        )
         style.logarithmic(axes.xaxis)
     figure.axes[0].set_ylabel("% of the matrices")
     style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
-    gaps.remark("Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
-                "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder.")
+    gaps.remark(
+        "Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
+        "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder."
+    )
     return figure
 
 
-PREPARED = ["csr_adaptive", "pcsr_one_pass", "cusparse_csr_alg1_pre", "cusparse_csr_alg2_pre", "hyb", "ell", "sell", "sell_sorted", "dia", "cds"]
+PREPARED = [
+    "csr_adaptive",
+    "pcsr_one_pass",
+    "cusparse_csr_alg1_pre",
+    "cusparse_csr_alg2_pre",
+    "hyb",
+    "ell",
+    "sell",
+    "sell_sorted",
+    "dia",
+    "cds",
+]
 BASE = "csr_vector"
 
 
@@ -309,39 +541,95 @@ def break_even(data, gaps):
     alone = {key: r for key, r in data.times.items() if r.get("alone") and r["source"] == "file"}
     matrices = [m for m, _, k in alone if k == BASE]
     if not matrices:
-        gaps.remark(f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records.")
+        gaps.remark(
+            f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records."
+        )
         return None
-    figure = style.new_figure(10, 5.4, f"Break-even against {BASE} on {len(matrices)} real files: products after which a format has paid off, {data.device}, f64, warm")
+    figure = style.new_figure(
+        10,
+        5.4,
+        f"Break-even against {BASE} on {len(matrices)} real files: products after which a format has paid off, {data.device}, f64, warm",
+    )
     axes = figure.subplots()
     for y, kernel in enumerate(PREPARED):
-        pairs = [(alone[m, "f64", kernel], alone[m, "f64", BASE]) for m in matrices if (m, "f64", kernel) in alone]
-        counts, ties = sorted(products for pair in pairs if (products := paid_off(*pair))), sum(is_tie(*pair) for pair in pairs)
-        axes.plot(counts, [y + 0.08 * level for level in style.apart(counts, 1.12, 11)], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
-        middle = median([*counts, *[math.inf] * (len(pairs) - len(counts))]) if pairs else math.inf  # of those that never pay off, too
+        pairs = [
+            (alone[m, "f64", kernel], alone[m, "f64", BASE])
+            for m in matrices
+            if (m, "f64", kernel) in alone
+        ]
+        counts, ties = (
+            sorted(products for pair in pairs if (products := paid_off(*pair))),
+            sum(is_tie(*pair) for pair in pairs),
+        )
+        axes.plot(
+            counts,
+            [y + 0.08 * level for level in style.apart(counts, 1.12, 11)],
+            "o",
+            color=style.BLUE,
+            alpha=0.7,
+            markersize=4,
+            label="_each",
+        )
+        middle = (
+            median([*counts, *[math.inf] * (len(pairs) - len(counts))]) if pairs else math.inf
+        )  # of those that never pay off, too
         if middle < math.inf:
             axes.plot([middle] * 2, [y - 0.45, y + 0.45], color=style.BLACK, linewidth=2)
-        refused = sum((m, "f64", kernel) in data.refused and (m, "f64", kernel) not in alone for m in matrices)
+        refused = sum(
+            (m, "f64", kernel) in data.refused and (m, "f64", kernel) not in alone for m in matrices
+        )
         missing, slower = len(matrices) - len(pairs) - refused, len(pairs) - len(counts) - ties
-        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", slower on {slower}" * bool(slower) + f", {ties} tie{'s' * (ties != 1)}" * bool(ties) + f", refuses {refused}" * bool(refused)
-                  + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
-                  va="center", fontsize=7.5)
-    axes.plot([], [], color=style.BLACK, linewidth=2, label="median where it takes the matrix; slower ones and ties count as never")
+        axes.text(
+            1.01,
+            y,
+            f"pays off on {len(counts)} of {len(pairs)}"
+            + f", slower on {slower}" * bool(slower)
+            + f", {ties} tie{'s' * (ties != 1)}" * bool(ties)
+            + f", refuses {refused}" * bool(refused)
+            + f", {missing} not measured" * bool(missing),
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize=7.5,
+        )
+    axes.plot(
+        [],
+        [],
+        color=style.BLACK,
+        linewidth=2,
+        label="median where it takes the matrix; slower ones and ties count as never",
+    )
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
-    axes.set(xscale="log", xlabel="products until setup and preprocess are repaid", ylim=(len(PREPARED) - 0.4, -0.6))
+    axes.set(
+        xscale="log",
+        xlabel="products until setup and preprocess are repaid",
+        ylim=(len(PREPARED) - 0.4, -0.6),
+    )
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_yticks(range(len(PREPARED)), PREPARED)
     grid_across(axes)
-    gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; no line where it pays off on half or fewer; right: on how many. Grids, for which dia and cds are made, are no files. Near a tie the count is uncertain. Setup and "
-                "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
-                "04 and 05, which the host converts to.")
+    gaps.remark(
+        "A dot per real file on which it pays off; a tie: the spreads of the two times overlap; no line where it pays off on half or fewer; right: on how many. Grids, for which dia and cds are made, are no files. Near a tie the count is uncertain. Setup and "
+        "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
+        "04 and 05, which the host converts to."
+    )
     return figure
 
 
 def paid_off(own, base):
     """Products after which `own`, with its setup, took less time than `base` without; None: never, or one cannot say, since they are a tie."""
     gain = milliseconds(base) - milliseconds(own)
-    return max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1) if gain > 0 and not is_tie(own, base) else None
+    return (
+        max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1)
+        if gain > 0 and not is_tie(own, base)
+        else None
+    )
 
 
-FIGURES = {"profile": profile, "break_even": break_even, "roofline": roofline, "ladder": ladder, "speedup": speedup}
+FIGURES = {
+    "profile": profile,
+    "break_even": break_even,
+    "roofline": roofline,
+    "ladder": ladder,
+    "speedup": speedup,
+}
 TABLES = {"speedup": speedup_table}

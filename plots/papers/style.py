@@ -20,11 +20,22 @@ SPREAD = "Marks: medians, lines: their spread, where it is longer than the mark.
 WARM = "Warm: inputs in the L2 as far as they fit. " + SPREAD
 
 LOOK = {
-    "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 7.5,
-    "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "axes.grid.axis": "y",
-    "grid.color": "#dddddd", "grid.linewidth": 0.6, "legend.frameon": False,
-    "figure.dpi": 100, "savefig.dpi": 200,
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7.5,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
 }
 
 
@@ -33,7 +44,9 @@ def new_figure(width, height, title, larger=0):
     import matplotlib  # not above: tables of the READMEs need no Matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams.update(LOOK | {name: LOOK[name] + larger for name in LOOK if name.endswith("size")})
+    matplotlib.rcParams.update(
+        LOOK | {name: LOOK[name] + larger for name in LOOK if name.endswith("size")}
+    )
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -47,7 +60,9 @@ def apart(values, distance, levels):
     last, found = {}, {}
     for at in sorted(range(len(values)), key=values.__getitem__):
         order = sorted(range(-(levels // 2), levels // 2 + 1), key=abs)
-        found[at] = next((level for level in order if values[at] >= distance * last.get(level, 0)), 0)
+        found[at] = next(
+            (level for level in order if values[at] >= distance * last.get(level, 0)), 0
+        )
         last[found[at]] = values[at]
     return [found[at] for at in range(len(values))]
 
@@ -57,7 +72,10 @@ class Gaps:
 
     def __init__(self, data):
         self.data, self.asked, self.remarks, self.found = data, {}, [], []
-        self.without_names, self.has_ranges = set(), False  # matrices that are shown without their names; whether broad bars are
+        self.without_names, self.has_ranges = (
+            set(),
+            False,
+        )  # matrices that are shown without their names; whether broad bars are
 
     def find(self, series, matrix, precision, patterns, gpu=True, state="warm"):
         """The fastest record, noted as missing where there is none."""
@@ -80,11 +98,24 @@ class Gaps:
     def notes(self):
         lines = [*self.remarks, *code_note(self.found)]
         everything = {matrix for of in self.asked.values() for matrix, _ in of}
-        shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
-        made = {matrix for matrix in shown | self.without_names if self.data.source(matrix) == "stand-in"}
+        shown = {
+            matrix
+            for of in self.asked.values()
+            for (matrix, _), state in of.items()
+            if state == "there"
+        }
+        made = {
+            matrix
+            for matrix in shown | self.without_names
+            if self.data.source(matrix) == "stand-in"
+        }
         if made & shown:
-            lines.append(f"{STAND_IN[:-1]}: {len(made)} of {len(shown | self.without_names)} matrices.")
-        lines += [reach({kind_of_stand_in(matrix) for matrix in made}, self.has_ranges)] * bool(made)
+            lines.append(
+                f"{STAND_IN[:-1]}: {len(made)} of {len(shown | self.without_names)} matrices."
+            )
+        lines += [reach({kind_of_stand_in(matrix) for matrix in made}, self.has_ranges)] * bool(
+            made
+        )
         if everything and not shown:
             return [*lines, not_measured(self.data)]
         if everything - shown:
@@ -93,8 +124,14 @@ class Gaps:
             refused = sorted({matrix for (matrix, _), state in of.items() if state == "refused"})
             if refused:
                 lines.append(f"Refused by {series}: {listed(refused)}.")
-            if missing := dict.fromkeys(short(matrix) for (matrix, _), state in of.items() if state == "missing" and matrix in shown):
-                lines.append(f"Records of {series} are missing on {listed(list(missing))}; `{COMMAND} KERNELS='{patterns}'`.")
+            if missing := dict.fromkeys(
+                short(matrix)
+                for (matrix, _), state in of.items()
+                if state == "missing" and matrix in shown
+            ):
+                lines.append(
+                    f"Records of {series} are missing on {listed(list(missing))}; `{COMMAND} KERNELS='{patterns}'`."
+                )
         return lines
 
 
@@ -104,10 +141,17 @@ def not_measured(data):
 
 def one_triangle(gaps, names, sizes, axes=None):
     """Notes the matrices that have far more nonzeros here than `sizes`, the paper's, and marks them on the axis."""
-    if larger := [name for name in names if name in gaps.data.matrices and gaps.data.matrices[name]["nnz"] > 1.5 * sizes[name]]:
+    if larger := [
+        name
+        for name in names
+        if name in gaps.data.matrices and gaps.data.matrices[name]["nnz"] > 1.5 * sizes[name]
+    ]:
         gaps.remark(f"Of {listed(larger)} the paper counts one triangle; here both are multiplied.")
         if axes:
-            axes.set_xticks(range(len(names)), [gaps.data.label(name) + "\nboth triangles" * (name in larger) for name in names])
+            axes.set_xticks(
+                range(len(names)),
+                [gaps.data.label(name) + "\nboth triangles" * (name in larger) for name in names],
+            )
 
 
 def listed(names, most=6):
@@ -119,7 +163,11 @@ def listed(names, most=6):
 def finish(figure, notes):
     """Puts the notes below a figure, each on lines that fit."""
     width = int(figure.get_figwidth() * 17)
-    lines = [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)]
+    lines = [
+        line
+        for note in notes
+        for line in textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
+    ]
     if lines:
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7.5, color="#333333")
     return figure
@@ -145,10 +193,19 @@ class Series(NamedTuple):
     theirs: list = ()
 
 
-def series(gaps, label, matrices, precision, patterns, value=gflops, state="warm", gpu=True, theirs=()):
+def series(
+    gaps, label, matrices, precision, patterns, value=gflops, state="warm", gpu=True, theirs=()
+):
     """A Series of the fastest kernel that fits on each of the matrices; value(record, state, quartile)."""
     records = [gaps.find(label, m, precision, patterns, gpu, state) for m in matrices]
-    return Series(label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower")), list(theirs))
+    return Series(
+        label,
+        *(
+            [r and value(r, state, quartile) for r in records]
+            for quartile in ("median", "upper", "lower")
+        ),
+        list(theirs),
+    )
 
 
 def logarithmic(axis):
@@ -169,24 +226,68 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
     """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
     paper's value; `theirs` names its device. `ranges`: of each group the factors between which a broad bar goes, or None;
     `barred`: the labels of the series that have them, if not all."""
-    width, dash = (0.9, {"markersize": 4.5, "markeredgewidth": 2.2}) if len(groups) > 15 else (0.7, {"markersize": 8, "markeredgewidth": 2.2})
+    width, dash = (
+        (0.9, {"markersize": 4.5, "markeredgewidth": 2.2})
+        if len(groups) > 15
+        else (0.7, {"markersize": 8, "markeredgewidth": 2.2})
+    )
     for s, one in enumerate(series):
         colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
         at = [i + width * ((s + 0.5) / len(series) - 0.5) for i in range(len(groups))]
         there = [i for i, value in enumerate(one.values) if value is not None]
         if one.lower:
-            errors = [[max(one.values[i] - one.lower[i], 0) for i in there], [max(one.upper[i] - one.values[i], 0) for i in there]]
-            axes.errorbar([at[i] for i in there], [one.values[i] for i in there], errors, fmt="none", elinewidth=0.9, ecolor=colour, label="_")
+            errors = [
+                [max(one.values[i] - one.lower[i], 0) for i in there],
+                [max(one.upper[i] - one.values[i], 0) for i in there],
+            ]
+            axes.errorbar(
+                [at[i] for i in there],
+                [one.values[i] for i in there],
+                errors,
+                fmt="none",
+                elinewidth=0.9,
+                ecolor=colour,
+                label="_",
+            )
         for i in there:
             if ranges and ranges[i] and (barred is None or one.label in barred):
-                axes.plot([at[i]] * 2, [one.values[i] * factor for factor in ranges[i]], color=colour, linewidth=3.5, label="_", **BROAD)
+                axes.plot(
+                    [at[i]] * 2,
+                    [one.values[i] * factor for factor in ranges[i]],
+                    color=colour,
+                    linewidth=3.5,
+                    label="_",
+                    **BROAD,
+                )
         for source, fill in FILLS.items():
             of = [i for i in there if sources[i] == source]
             if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
-                axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color="white", label="_", **{**MARK, "markeredgewidth": 0})
-            axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color=colour, fillstyle=fill, label=f"_{one.label}", **MARK)
+                axes.plot(
+                    [at[i] for i in of],
+                    [one.values[i] for i in of],
+                    mark,
+                    color="white",
+                    label="_",
+                    **{**MARK, "markeredgewidth": 0},
+                )
+            axes.plot(
+                [at[i] for i in of],
+                [one.values[i] for i in of],
+                mark,
+                color=colour,
+                fillstyle=fill,
+                label=f"_{one.label}",
+                **MARK,
+            )
         said = [i for i, value in enumerate(one.theirs) if value is not None]
-        axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, label=f"_{theirs}: {one.label}", **dash)
+        axes.plot(
+            [at[i] for i in said],
+            [one.theirs[i] for i in said],
+            "_",
+            color=colour,
+            label=f"_{theirs}: {one.label}",
+            **dash,
+        )
         if there:
             axes.plot([], [], mark, color=colour, label=one.label, **MARK)
         elif said:
@@ -215,12 +316,27 @@ def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True, **o
     if set(sources) == {"generated"}:  # no marks need to be told apart
         gaps.remark("All matrices are generated, as the paper's were.")
         sources = ["file"] * len(sources)
-    return dots(axes, [gaps.data.label(name) for name in matrices], series, sources, theirs, colours, log, ranges_of(gaps, matrices), **options)
+    return dots(
+        axes,
+        [gaps.data.label(name) for name in matrices],
+        series,
+        sources,
+        theirs,
+        colours,
+        log,
+        ranges_of(gaps, matrices),
+        **options,
+    )
 
 
 def ranges_of(gaps, matrices, of_ratios=False):
     """Of each matrix between which factors of a rate, or of a ratio of rates, the real file's is; None but for stand-ins."""
-    ranges = [gaps.data.source(name) == "stand-in" and time_ratios(kind_of_stand_in(name), of_ratios) or None for name in matrices]
+    ranges = [
+        gaps.data.source(name) == "stand-in"
+        and time_ratios(kind_of_stand_in(name), of_ratios)
+        or None
+        for name in matrices
+    ]
     gaps.has_ranges |= any(ranges)
     return ranges
 
@@ -229,24 +345,74 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
     """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix, their arithmetic mean and
     their median; beside them the means of the paper, with lines up to its greatest ones. What is four times the median or more, or a
     quarter of it, and so pulls at the mean, is named."""
-    gaps.remark("Names stand beside marks that are at least four times the median or at most a quarter of it.")
+    gaps.remark(
+        "Names stand beside marks that are at least four times the median or at most a quarter of it."
+    )
     at, found, data = range(len(own)), list(own.values()), gaps.data
-    axes.errorbar([x - 0.37 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)]] if greatest else None,
-                  fmt="_", color=VERMILLION, markersize=8, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
+    axes.errorbar(
+        [x - 0.37 for x in at],
+        means,
+        [[0] * len(means), [most - mean for mean, most in zip(means, greatest)]]
+        if greatest
+        else None,
+        fmt="_",
+        color=VERMILLION,
+        markersize=8,
+        markeredgewidth=2.2,
+        elinewidth=1,
+        label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""),
+    )
     for x, of in zip(at, found):
-        for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.18, 9)):
+        for matrix, factors, level in zip(
+            of, ranges_of(gaps, of, True), apart(list(of.values()), 1.18, 9)
+        ):
             place, ratio = x + 0.18 + 0.06 * level, of[matrix]
             if factors:
-                axes.plot([place] * 2, [ratio * factor for factor in factors], color=BLUE, linewidth=2, label="_", **{**BROAD, "alpha": 0.2})
+                axes.plot(
+                    [place] * 2,
+                    [ratio * factor for factor in factors],
+                    color=BLUE,
+                    linewidth=2,
+                    label="_",
+                    **{**BROAD, "alpha": 0.2},
+                )
             axes.plot(place, ratio, "o", color="white", label="_", **{**MARK, "markersize": 3.5})
-            axes.plot(place, ratio, "o", color=BLUE, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
+            axes.plot(
+                place,
+                ratio,
+                "o",
+                color=BLUE,
+                fillstyle=FILLS[data.source(matrix)],
+                label="_each",
+                **{**MARK, "markersize": 3.5},
+            )
         if of:
-            axes.plot([x - 0.31, x - 0.21], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: arithmetic mean")
+            axes.plot(
+                [x - 0.31, x - 0.21],
+                [fmean(of.values())] * 2,
+                color=BLACK,
+                linewidth=1.8,
+                label="_"
+                if x
+                else f"{data.device}, {max(map(len, found))} matrices: arithmetic mean",
+            )
             middle = median(of.values())
-            axes.plot([x - 0.19, x - 0.09], [middle] * 2, color=BLACK, linewidth=1.8, linestyle=(0, (1, 0.7)), label="_" if x else "median")
-            for far in ({m: r for m, r in of.items() if r >= 4 * middle}, {m: r for m, r in of.items() if r <= middle / 4}):
+            axes.plot(
+                [x - 0.19, x - 0.09],
+                [middle] * 2,
+                color=BLACK,
+                linewidth=1.8,
+                linestyle=(0, (1, 0.7)),
+                label="_" if x else "median",
+            )
+            for far in (
+                {m: r for m, r in of.items() if r >= 4 * middle},
+                {m: r for m, r in of.items() if r <= middle / 4},
+            ):
                 if far:
-                    names = [starred(m, data.source(m)) for m in sorted(far, key=far.get, reverse=True)]
+                    names = [
+                        starred(m, data.source(m)) for m in sorted(far, key=far.get, reverse=True)
+                    ]
                     axes.text(x + 0.28, geometric_mean(far.values()), "\n".join(names), va="center")
     source_legend(axes, [data.source(matrix) for of in found for matrix in of], gaps.has_ranges)
     axes.axhline(1, color=BLACK, linewidth=0.7)
@@ -260,15 +426,29 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
 
 def panel(axes, title, unit, columns=8):
     """Title, unit, and between title and picture, where no mark can be, a legend of what none before it has explained, line by line."""
-    legends = [*axes.figure.legends, *filter(None, (other.get_legend() for other in axes.figure.axes))]
+    legends = [
+        *axes.figure.legends,
+        *filter(None, (other.get_legend() for other in axes.figure.axes)),
+    ]
     known = {text.get_text() for legend in legends for text in legend.get_texts()}
-    entries = [(handle, label) for handle, label in zip(*axes.get_legend_handles_labels()) if label not in known]
+    entries = [
+        (handle, label)
+        for handle, label in zip(*axes.get_legend_handles_labels())
+        if label not in known
+    ]
     axes.set_title(title, pad=4 + 13 * -(-len(entries) // columns))
     axes.set_ylabel(unit)
     if entries:
         by_column = [entry for column in range(columns) for entry in entries[column::columns]]
-        legend = axes.legend(*zip(*by_column), loc="lower left", bbox_to_anchor=(0, 1.0), ncol=min(columns, len(entries)), borderaxespad=0.2,
-                             columnspacing=1.2, handlelength=1.2)
+        legend = axes.legend(
+            *zip(*by_column),
+            loc="lower left",
+            bbox_to_anchor=(0, 1.0),
+            ncol=min(columns, len(entries)),
+            borderaxespad=0.2,
+            columnspacing=1.2,
+            handlelength=1.2,
+        )
         legend.set_in_layout(False)  # it may reach over the panel beside it
 
 
@@ -278,13 +458,22 @@ def legend_below_title(figure, handles, labels):
     title.set_text(title.get_text() + "\n")
     title.set_linespacing(1.7)
     y = 1 - 0.3 / figure.get_figheight()
-    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.005, y), ncol=len(labels),
-                  borderaxespad=0, columnspacing=1.5)
+    figure.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.005, y),
+        ncol=len(labels),
+        borderaxespad=0,
+        columnspacing=1.5,
+    )
 
 
 def save_png(figure, directory, name):
     """NAME.png, of 256 colours: the same bytes on every run."""
-    image = pixels(figure).quantize(256, method=1, kmeans=1)  # maximum coverage: no colour is lost; k-means: nor shifted
+    image = pixels(figure).quantize(
+        256, method=1, kmeans=1
+    )  # maximum coverage: no colour is lost; k-means: nor shifted
     packed = io.BytesIO()
     image.save(packed, format="PNG", optimize=True)
     write_whole(directory / f"{name}.png", packed.getvalue())

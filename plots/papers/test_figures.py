@@ -30,78 +30,207 @@ from records import STAND_IN, Data, gflops, stand_ins
 from sample_records import RUN_ID, Scratch, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=3", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
-GENERAL = ("he_gao_2016_table2", "bylina_2011_table2", "lightspmv_poster_matrices")  # tables whose matrices are no Markov chains
-MATRICES = {matrix: nonzeros for table in (*GENERAL, "bylina_2011_table3") for matrix, nonzeros in published(table).nonzeros().items()}
+GENERAL = (
+    "he_gao_2016_table2",
+    "bylina_2011_table2",
+    "lightspmv_poster_matrices",
+)  # tables whose matrices are no Markov chains
+MATRICES = {
+    matrix: nonzeros
+    for table in (*GENERAL, "bylina_2011_table3")
+    for matrix, nonzeros in published(table).nonzeros().items()
+}
 KERNELS = {  # name: (step, format, milliseconds in f64)
-    "csr_scalar": (2, "CSR", 0.08), "csr_vector": (3, "CSR", 0.04), "csr_vector_shared": (3, "CSR", 0.05),
-    "atomic_coo_warp": (4, "COO", 0.045), "coo": (5, "COO", 0.05), "pcsr_texture": (6, "CSR", 0.06),
-    "csr_adaptive": (6, "CSR", 0.03), "pcsr_one_pass": (6, "CSR", 0.025), "lightspmv_vector": (7, "CSR", 0.09), "lightspmv_vector_inc": (7, "CSR", 0.095),
-    "lightspmv_warp": (7, "CSR", 0.07), "lightspmv_counters": (7, "CSR", 0.07), "ell": (8, "ELL", 0.02), "hyb": (8, "HYB", 0.022), "dia": (8, "DIA", 0.03),
-    "sell": (8, "SELL", 0.021), "cds": (9, "CDS", 0.01), "cds_texture": (9, "CDS", 0.01), "cusparse_csr_alg1": (0, "CSR", 0.035),
-    "cusparse_csr_alg1_pre": (0, "CSR", 0.034), "cusparse_csr_alg2_pre": (0, "CSR", 0.05),
-    "cusparse_coo_alg1": (0, "COO", 0.06), "cusparse_coo_alg2": (0, "COO", 0.055), "cusparse_sell_32": (0, "SELL", 0.04),
+    "csr_scalar": (2, "CSR", 0.08),
+    "csr_vector": (3, "CSR", 0.04),
+    "csr_vector_shared": (3, "CSR", 0.05),
+    "atomic_coo_warp": (4, "COO", 0.045),
+    "coo": (5, "COO", 0.05),
+    "pcsr_texture": (6, "CSR", 0.06),
+    "csr_adaptive": (6, "CSR", 0.03),
+    "pcsr_one_pass": (6, "CSR", 0.025),
+    "lightspmv_vector": (7, "CSR", 0.09),
+    "lightspmv_vector_inc": (7, "CSR", 0.095),
+    "lightspmv_warp": (7, "CSR", 0.07),
+    "lightspmv_counters": (7, "CSR", 0.07),
+    "ell": (8, "ELL", 0.02),
+    "hyb": (8, "HYB", 0.022),
+    "dia": (8, "DIA", 0.03),
+    "sell": (8, "SELL", 0.021),
+    "cds": (9, "CDS", 0.01),
+    "cds_texture": (9, "CDS", 0.01),
+    "cusparse_csr_alg1": (0, "CSR", 0.035),
+    "cusparse_csr_alg1_pre": (0, "CSR", 0.034),
+    "cusparse_csr_alg2_pre": (0, "CSR", 0.05),
+    "cusparse_coo_alg1": (0, "COO", 0.06),
+    "cusparse_coo_alg2": (0, "COO", 0.055),
+    "cusparse_sell_32": (0, "SELL", 0.04),
 }
 
 
 def timed(kernel, matrix, precision, nnz, **changes):
     step, form, warm = KERNELS[kernel]
     warm *= (1 if precision == "f64" else 0.7) * nnz / 5000
-    return record(kernel, matrix, warm, step=step, format=form, precision=precision, nnz=nnz,
-                  source="stand-in" if matrix == "cant" else "file", warm_ms=quartiles(warm, 0.98, 1.03),
-                  cold_ms=quartiles(2 * warm, 0.98, 1.03), **changes)
+    return record(
+        kernel,
+        matrix,
+        warm,
+        step=step,
+        format=form,
+        precision=precision,
+        nnz=nnz,
+        source="stand-in" if matrix == "cant" else "file",
+        warm_ms=quartiles(warm, 0.98, 1.03),
+        cold_ms=quartiles(2 * warm, 0.98, 1.03),
+        **changes,
+    )
 
 
 def on_host(kernel, matrix, precision):
-    return record(kernel, matrix, 0.5, step=1, precision=precision, processor="Some CPU", host=True, cold_ms=None,
-                  baseline=None, source="stand-in" if matrix == "cant" else "file")
+    return record(
+        kernel,
+        matrix,
+        0.5,
+        step=1,
+        precision=precision,
+        processor="Some CPU",
+        host=True,
+        cold_ms=None,
+        baseline=None,
+        source="stand-in" if matrix == "cant" else "file",
+    )
 
 
 def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
     """As step 10 writes it."""
-    return record(kernel, matrix, 1, step=10, norm=None if exchange == "none" else "first", program="multigpu", gpus=gpus, partition=partition,
-                  exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds, 0.9, 1.2)}, one_gpu_step_ms=1.0,
-                  parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, baseline=None,
-                  source="stand-in")
+    return record(
+        kernel,
+        matrix,
+        1,
+        step=10,
+        norm=None if exchange == "none" else "first",
+        program="multigpu",
+        gpus=gpus,
+        partition=partition,
+        exchange=exchange,
+        steps=100,
+        step_ms={"loop": quartiles(milliseconds, 0.9, 1.2)},
+        one_gpu_step_ms=1.0,
+        parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}],
+        warm_ms=None,
+        cold_ms=None,
+        baseline=None,
+        source="stand-in",
+    )
 
 
 def large_set(directory):
     """All kernels on all matrices, one refusal, counters and looks."""
     kinds = {names[0]: 7000 for names in ours.KINDS.values()}
     everything = {**MATRICES, **dict.fromkeys(GRIDS, 9000), **kinds}
-    write(directory / "GPU" / "a.jsonl", [
-        timed(kernel, matrix, precision, nnz) for matrix, nnz in everything.items()
-        for precision in ("f32", "f64") for kernel in KERNELS if (matrix, kernel) != ("rajat24", "hyb")])
-    write(directory / "GPU" / "b.jsonl", [on_host(kernel, m, p) for m in MATRICES for p in ("f32", "f64")
-                                          for kernel in ("csr_openmp", "eigen_csr")])
-    write(directory / "GPU" / "d.jsonl", [
-        on_several("F1", gpus, partition, exchange, (1.1 if partition == "rows" else 1.05) / gpus + cost)
-        for gpus in (2, 4) for partition in ("rows", "nonzeros")
-        for exchange, cost in (("none", 0), ("parts", 0.05))] + [
-        on_several("F1", 1, "nonzeros", "none", 1.0)] + [
-        on_several("F1", gpus, "nonzeros", exchange, 0.9 / gpus, "pcsr_one_pass")
-        for gpus in (1, 2, 4) for exchange in ("none", "stores")])
-    record_format.append(directory / "GPU" / "a.jsonl", [
-        json.dumps({"run": RUN_ID, "matrix": "rajat24", "precision": precision, "kernel": "hyb", "refused": "too wide"})
-        for precision in ("f32", "f64")])
-    write(directory / "GPU" / "alone" / "setup.jsonl", [timed(kernel, "G3_circuit", "f64", 5000, alone=True) for kernel in ("csr_vector", "ell", "csr_adaptive")]
-          + [timed("csr_vector", "rajat24", "f64", 5000, alone=True)])
-    (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
-        {"matrix": {"name": name, "source": "file", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2, "min_col": 1, "max_col": 2,
-         "mean_row": 1.25, "dispersion": 0.1}
-        for name in ("af_shell9", "cont-300", "cant")]))
+    write(
+        directory / "GPU" / "a.jsonl",
+        [
+            timed(kernel, matrix, precision, nnz)
+            for matrix, nnz in everything.items()
+            for precision in ("f32", "f64")
+            for kernel in KERNELS
+            if (matrix, kernel) != ("rajat24", "hyb")
+        ],
+    )
+    write(
+        directory / "GPU" / "b.jsonl",
+        [
+            on_host(kernel, m, p)
+            for m in MATRICES
+            for p in ("f32", "f64")
+            for kernel in ("csr_openmp", "eigen_csr")
+        ],
+    )
+    write(
+        directory / "GPU" / "d.jsonl",
+        [
+            on_several(
+                "F1",
+                gpus,
+                partition,
+                exchange,
+                (1.1 if partition == "rows" else 1.05) / gpus + cost,
+            )
+            for gpus in (2, 4)
+            for partition in ("rows", "nonzeros")
+            for exchange, cost in (("none", 0), ("parts", 0.05))
+        ]
+        + [on_several("F1", 1, "nonzeros", "none", 1.0)]
+        + [
+            on_several("F1", gpus, "nonzeros", exchange, 0.9 / gpus, "pcsr_one_pass")
+            for gpus in (1, 2, 4)
+            for exchange in ("none", "stores")
+        ],
+    )
+    record_format.append(
+        directory / "GPU" / "a.jsonl",
+        [
+            json.dumps(
+                {
+                    "run": RUN_ID,
+                    "matrix": "rajat24",
+                    "precision": precision,
+                    "kernel": "hyb",
+                    "refused": "too wide",
+                }
+            )
+            for precision in ("f32", "f64")
+        ],
+    )
+    write(
+        directory / "GPU" / "alone" / "setup.jsonl",
+        [
+            timed(kernel, "G3_circuit", "f64", 5000, alone=True)
+            for kernel in ("csr_vector", "ell", "csr_adaptive")
+        ]
+        + [timed("csr_vector", "rajat24", "f64", 5000, alone=True)],
+    )
+    (directory / "matrices.jsonl").write_text(
+        "".join(
+            json.dumps(line) + "\n"
+            for line in [
+                {
+                    "matrix": {"name": name, "source": "file", "rows": 4, "cols": 4, "nnz": 5},
+                    "min_row": 1,
+                    "max_row": 2,
+                    "min_col": 1,
+                    "max_col": 2,
+                    "mean_row": 1.25,
+                    "dispersion": 0.1,
+                }
+                for name in ("af_shell9", "cont-300", "cant")
+            ]
+        )
+    )
 
 
 def small_set(directory):
     """Three kernels on two matrices, as after an interrupted run."""
-    write(directory / "GPU" / "a.jsonl", [timed(k, m, "f64", 5000) for k in ("csr_scalar", "pcsr_texture", "cusparse_csr_alg1")
-                                          for m in ("G3_circuit", "cant")])
+    write(
+        directory / "GPU" / "a.jsonl",
+        [
+            timed(k, m, "f64", 5000)
+            for k in ("csr_scalar", "pcsr_texture", "cusparse_csr_alg1")
+            for m in ("G3_circuit", "cant")
+        ],
+    )
 
 
 class Case(Scratch):
     @classmethod
     def setUpClass(cls):
         cls.sets = {}
-        for name, fill in (("large", large_set), ("small", small_set), ("none", lambda directory: None)):
+        for name, fill in (
+            ("large", large_set),
+            ("small", small_set),
+            ("none", lambda directory: None),
+        ):
             with tempfile.TemporaryDirectory() as directory:
                 fill(Path(directory))
                 cls.sets[name] = Data("GPU", directory)
@@ -125,7 +254,13 @@ class Everywhere(Case):
                         self.assertRegex(" ".join(notes), "`make bench.*`")
                         continue
                     for axes in figure.axes:
-                        self.assertTrue(axes.patches or axes.lines or axes.images or axes.texts or not axes.axison)
+                        self.assertTrue(
+                            axes.patches
+                            or axes.lines
+                            or axes.images
+                            or axes.texts
+                            or not axes.axison
+                        )
 
     def notes_of(self, name, which):
         gaps = style.Gaps(self.sets[which])
@@ -134,28 +269,55 @@ class Everywhere(Case):
 
     def test_what_is_missing_is_named_with_its_command(self):
         notes = self.notes_of("he_gao_2016_figure4", "small")
-        self.assertIn("Records of PCSR are missing on G3_circuit; `make bench SET=full KERNELS='pcsr_texture'`.", notes)
+        self.assertIn(
+            "Records of PCSR are missing on G3_circuit; `make bench SET=full KERNELS='pcsr_texture'`.",
+            notes,
+        )
         self.assertTrue(any(note.startswith("Not measured yet: 2cubes_sphere, ") for note in notes))
-        self.assertIn("Not measured yet on GPU: `make bench SET=full` makes the records.", self.notes_of("bylina_2011_figure12", "none"))
+        self.assertIn(
+            "Not measured yet on GPU: `make bench SET=full` makes the records.",
+            self.notes_of("bylina_2011_figure12", "none"),
+        )
 
     def test_what_is_not_half_measured_is_not_drawn(self):
         for name, share in (("he_gao_2016_figure4", 1), ("lightspmv_levels", 0)):
-            self.assertEqual(self.draw(name, "small"), (None, [
-                f"Of what this figure compares {share}% was measured on Some GPU; `make bench SET=full` makes the records."]))
+            self.assertEqual(
+                self.draw(name, "small"),
+                (
+                    None,
+                    [
+                        f"Of what this figure compares {share}% was measured on Some GPU; `make bench SET=full` makes the records."
+                    ],
+                ),
+            )
         figure, notes = self.draw("ladder", "small")
         self.assertIsNone(figure)
-        self.assertIn("No records of 03 CSR vector, 04 atomic COO, 05 segmented scan, 07 LightSpMV, 08 ELL, HYB, DIA, SELL, 09 CDS on Some GPU: "
-                      "`make bench SET=full`.", notes)
+        self.assertIn(
+            "No records of 03 CSR vector, 04 atomic COO, 05 segmented scan, 07 LightSpMV, 08 ELL, HYB, DIA, SELL, 09 CDS on Some GPU: "
+            "`make bench SET=full`.",
+            notes,
+        )
 
     def test_with_all_records_nothing_is_missing(self):
         for name in figures.FIGURES:
             _, notes = self.draw(name)
-            self.assertEqual([n for n in notes if re.search(r"ot measured yet(?! on \d GPUs)| are missing on ", n)], [], name)
+            self.assertEqual(
+                [
+                    n
+                    for n in notes
+                    if re.search(r"ot measured yet(?! on \d GPUs)| are missing on ", n)
+                ],
+                [],
+                name,
+            )
 
     def test_refusals_and_stand_ins_are_named(self):
         figure, notes = self.draw("bylina_2011_figure10")
         self.assertIn("cant*", [text.get_text() for text in figure.axes[0].get_xticklabels()])
-        self.assertIn(style.SOURCES["stand-in"], [text.get_text() for text in figure.axes[0].get_legend().get_texts()])
+        self.assertIn(
+            style.SOURCES["stand-in"],
+            [text.get_text() for text in figure.axes[0].get_legend().get_texts()],
+        )
         self.assertIn(f"{STAND_IN[:-1]}: 1 of 8 matrices.", notes)
 
     def test_the_star_is_of_the_record_that_is_shown(self):
@@ -165,7 +327,9 @@ class Everywhere(Case):
         self.assertEqual((names[3], *names[-2:], len(names)), ("F1*", "Freescale1", "mean*", 16))
         self.assertIn(f"{STAND_IN[:-1]}: 1 of 15 matrices.", notes)
         table = he_gao.TABLES["he_gao_2016_table5"](self.sets["large"])
-        self.assertEqual([row[0] for row in table.rows if row[0][:2] in ("F1", "ca")], ["F1*", "cage14"])
+        self.assertEqual(
+            [row[0] for row in table.rows if row[0][:2] in ("F1", "ca")], ["F1*", "cage14"]
+        )
         self.assertIn(STAND_IN, table.notes)
 
     def test_a_file_has_the_same_bytes_on_every_run(self):
@@ -184,7 +348,11 @@ class Series(Case):
         for line in self.draw(name)[0].axes[panel].get_lines():
             if line.get_label().startswith("_") and len(line.get_ydata()):
                 found.setdefault(line.get_label()[1:], []).extend(line.get_ydata())
-        return {label: values for label, values in found.items() if label and not label.startswith("child")}
+        return {
+            label: values
+            for label, values in found.items()
+            if label and not label.startswith("child")
+        }
 
     def test_pcsr_figure_4(self):
         single, double = (self.marks("he_gao_2016_figure4_rates", panel) for panel in (0, 1))
@@ -193,18 +361,27 @@ class Series(Case):
         self.assertEqual(set(single), set(he_gao.ALGORITHMS))
         self.assertEqual(len(single["PCSR in one pass (ours)"]), 26)
         self.assertEqual(len(single["HYBMV"]), 25)  # it refused rajat24
-        names = [text.get_text().rstrip("*") for text in self.draw("he_gao_2016_figure4_rates")[0].axes[1].get_xticklabels()]
+        names = [
+            text.get_text().rstrip("*")
+            for text in self.draw("he_gao_2016_figure4_rates")[0].axes[1].get_xticklabels()
+        ]
         first = self.sets["large"].times[names[0], "f64", "pcsr_one_pass"]
         self.assertAlmostEqual(double["PCSR in one pass (ours)"][0], gflops(first))
         self.assertIn(2e-6 * 1647264 / 0.4444, double[theirs])
         panels = self.draw("he_gao_2016_figure4")[0].axes
         self.assertEqual(panels[0].get_ylim(), panels[1].get_ylim())
-        self.assertEqual(list(panels[0].containers[0].lines[0].get_ydata()), [4.24, 2.18, 1.62, 1.22, 1.05])
+        self.assertEqual(
+            list(panels[0].containers[0].lines[0].get_ydata()), [4.24, 2.18, 1.62, 1.22, 1.05]
+        )
         self.assertAlmostEqual(self.means(panels[1])[0], 0.08 / 0.06)
 
     def means(self, axes):
         """Of each rival, from a panel of ratios."""
-        return [line.get_ydata()[0] for line in axes.get_lines() if line.get_color() == style.BLACK and line.get_linewidth() == 1.8]
+        return [
+            line.get_ydata()[0]
+            for line in axes.get_lines()
+            if line.get_color() == style.BLACK and line.get_linewidth() == 1.8
+        ]
 
     def test_parallel_efficiency(self):
         for panel, table in enumerate((3, 4, 5, 6)):
@@ -213,40 +390,85 @@ class Series(Case):
             for way, slow in (("I", 1.1), ("II", 1.05)):
                 self.assertEqual(len(found[f"PCSR-{way}"]), 1)
                 self.assertAlmostEqual(found[f"PCSR-{way}"][0], 100 / (slow + gpus * cost))
-                theirs = [float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")]
+                theirs = [
+                    float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")
+                ]
                 self.assertEqual(found[f": PCSR-{way}, Tesla C2050s"], he_gao.with_mean(theirs))
-                self.assertAlmostEqual(he_gao.with_mean(theirs)[-1], sum(theirs) / 15)  # of ours there is none: 14 matrices are not measured
+                self.assertAlmostEqual(
+                    he_gao.with_mean(theirs)[-1], sum(theirs) / 15
+                )  # of ours there is none: 14 matrices are not measured
 
     def test_the_paper_s_way_beside_ours(self):
         lines = list(scaling.paper_table(self.sets["large"], 2))
-        self.assertEqual([line.split() for line in lines if line.startswith("F1")],
-                         [["F1", "1000.0", "575.0", "50.0", "87%", "900.0", "450.0", "0.0", "100%"]])
+        self.assertEqual(
+            [line.split() for line in lines if line.startswith("F1")],
+            [["F1", "1000.0", "575.0", "50.0", "87%", "900.0", "450.0", "0.0", "100%"]],
+        )
         self.assertEqual(sum(line.endswith("not measured") for line in lines), 14)
         self.assertEqual(lines[-1].split(), ["mean", "of", "1:", "87%", "of", "1:", "100%"])
         four = list(scaling.paper_table(self.sets["large"], 4))
         self.assertEqual(four[1].split()[:5], ["matrix", "1", "GPU", "4", "GPUs"])
         steps = [line.split() for line in four if line.startswith("F1")][0]
-        self.assertAlmostEqual(float(steps[1]) / float(steps[2]) / 4, float(steps[4][:-1]) / 100, delta=0.005)
+        self.assertAlmostEqual(
+            float(steps[1]) / float(steps[2]) / 4, float(steps[4][:-1]) / 100, delta=0.005
+        )
 
     def test_a_process_per_gpu_beside_one_process(self):
         def with_ranks(exchange, milliseconds, **changes):
-            return {**on_several("F1", 4, "nonzeros", exchange, milliseconds, "pcsr_one_pass"), "program": "multigpu_mpi", "ranks": 4, **changes}
+            return {
+                **on_several("F1", 4, "nonzeros", exchange, milliseconds, "pcsr_one_pass"),
+                "program": "multigpu_mpi",
+                "ranks": 4,
+                **changes,
+            }
 
-        write(self.root / "GPU" / "d.jsonl", [on_several("F1", 4, "nonzeros", "stores", 0.225, "pcsr_one_pass")])
-        write(self.root / "GPU" / "ranks" / "r.jsonl", [
-            with_ranks("stores", 0.25), with_ranks("mpi", 1.5), with_ranks("nccl", 0.5, functions={"not_there_any_more": "0"})])
+        write(
+            self.root / "GPU" / "d.jsonl",
+            [on_several("F1", 4, "nonzeros", "stores", 0.225, "pcsr_one_pass")],
+        )
+        write(
+            self.root / "GPU" / "ranks" / "r.jsonl",
+            [
+                with_ranks("stores", 0.25),
+                with_ranks("mpi", 1.5),
+                with_ranks("nccl", 0.5, functions={"not_there_any_more": "0"}),
+            ],
+        )
         lines = list(scaling.ranks_table(Data("GPU", self.root)))
-        self.assertEqual([line.split() for line in lines[1:]], [["matrix", "GPUs", "stores", "stores", "nccl", "mpi"], ["F1", "4", "225.0", "250.0", "—", "1500.0"]])
+        self.assertEqual(
+            [line.split() for line in lines[1:]],
+            [
+                ["matrix", "GPUs", "stores", "stores", "nccl", "mpi"],
+                ["F1", "4", "225.0", "250.0", "—", "1500.0"],
+            ],
+        )
 
     def test_only_the_series_named_have_bars(self):
         axes = style.new_figure(4, 3, "").subplots()
-        style.dots(axes, ["a", "b"], [style.Series("one", [0.5, 40]), style.Series("other", [30, 20])], ["file", "stand-in"], ranges=[None, (0.8, 1.2)], barred=["one"])
-        self.assertEqual([list(line.get_ydata()) for line in axes.get_lines() if line.get_alpha() and len(line.get_ydata())], [[32, 48]])
+        style.dots(
+            axes,
+            ["a", "b"],
+            [style.Series("one", [0.5, 40]), style.Series("other", [30, 20])],
+            ["file", "stand-in"],
+            ranges=[None, (0.8, 1.2)],
+            barred=["one"],
+        )
+        self.assertEqual(
+            [
+                list(line.get_ydata())
+                for line in axes.get_lines()
+                if line.get_alpha() and len(line.get_ydata())
+            ],
+            [[32, 48]],
+        )
 
     def test_what_pulls_at_a_mean_is_named(self):
         axes = style.new_figure(4, 3, "").subplots()
         alike = dict.fromkeys(["cant", "thermal2", "ecology2", "memchip"], 1.0)
-        own = {"near": alike | {"F1": 3.9}, "far": alike | {"F1": 4.0, "G3_circuit": 5.0, "rajat24": 0.2}}
+        own = {
+            "near": alike | {"F1": 3.9},
+            "far": alike | {"F1": 4.0, "G3_circuit": 5.0, "rajat24": 0.2},
+        }
         style.ratios(axes, style.Gaps(self.sets["large"]), own, "Their GPU", [1, 1])
         self.assertEqual([text.get_text() for text in axes.texts], ["G3_circuit\nF1", "rajat24"])
 
@@ -256,48 +478,101 @@ class Series(Case):
             self.assertAlmostEqual(found[name], ratio * 100 / 1.05)
         figure, notes = self.draw("he_gao_2016_figures_7_to_10")
         self.assertTrue(figure._suptitle.get_text().strip().endswith(", Some GPU"))
-        self.assertIn("Not measured yet on 4 GPUs (Some GPU): PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
-                      "`make bench SET=published`.", notes)
+        self.assertIn(
+            "Not measured yet on 4 GPUs (Some GPU): PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
+            "`make bench SET=published`.",
+            notes,
+        )
 
     def test_a_step_that_was_not_measured_does_not_refuse(self):
         data = copy.copy(self.sets["large"])
         key = "G3_circuit", "f64", True
-        data.by_matrix = {**data.by_matrix, key: [r for r in data.by_matrix[key] if r["step"] not in (5, 7)]}
+        data.by_matrix = {
+            **data.by_matrix,
+            key: [r for r in data.by_matrix[key] if r["step"] not in (5, 7)],
+        }
         data.refused = {*data.refused, ("G3_circuit", "f64", "coo")}
         _, notes = figures.draw("ladder", data)
-        self.assertTrue(notes[0].endswith("refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."))
-        files = [int(figures.draw("profile", each)[0].axes[0].get_title().split()[-1]) for each in (self.sets["large"], data)]
+        self.assertTrue(
+            notes[0].endswith(
+                "refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."
+            )
+        )
+        files = [
+            int(figures.draw("profile", each)[0].axes[0].get_title().split()[-1])
+            for each in (self.sets["large"], data)
+        ]
         self.assertEqual(files[0] - files[1], 1)
 
     def test_a_tie_has_not_paid_off(self):
-        base, faster, tie = ({"warm_ms": ms, "warm_lower_ms": 0.9 * ms, "warm_upper_ms": 1.1 * ms, "setup_ms": 4.5, "preprocess_ms": 0.5} for ms in (2, 1, 1.7))
-        self.assertEqual((ours.paid_off(faster, base), ours.paid_off(tie, base), ours.paid_off(base, faster)), (5, None, None))
+        base, faster, tie = (
+            {
+                "warm_ms": ms,
+                "warm_lower_ms": 0.9 * ms,
+                "warm_upper_ms": 1.1 * ms,
+                "setup_ms": 4.5,
+                "preprocess_ms": 0.5,
+            }
+            for ms in (2, 1, 1.7)
+        )
+        self.assertEqual(
+            (ours.paid_off(faster, base), ours.paid_off(tie, base), ours.paid_off(base, faster)),
+            (5, None, None),
+        )
 
     def test_what_the_paper_counts_as_one_triangle_is_named(self):
         gaps = style.Gaps(self.sets["large"])
-        of = {"F1": 0.5 * gaps.data.matrices["F1"]["nnz"], "G3_circuit": gaps.data.matrices["G3_circuit"]["nnz"]}
+        of = {
+            "F1": 0.5 * gaps.data.matrices["F1"]["nnz"],
+            "G3_circuit": gaps.data.matrices["G3_circuit"]["nnz"],
+        }
         axes = style.new_figure(4, 3, "").subplots()
         style.one_triangle(gaps, list(of), of, axes)
-        self.assertEqual([text.get_text() for text in axes.get_xticklabels()], ["F1\nboth triangles", "G3_circuit"])
-        self.assertEqual(gaps.remarks, ["Of F1 the paper counts one triangle; here both are multiplied."])
+        self.assertEqual(
+            [text.get_text() for text in axes.get_xticklabels()],
+            ["F1\nboth triangles", "G3_circuit"],
+        )
+        self.assertEqual(
+            gaps.remarks, ["Of F1 the paper counts one triangle; here both are multiplied."]
+        )
 
     def test_one_library_of_the_cpu_stands_for_all_matrices_of_a_table(self):
         data, names = copy.copy(self.sets["large"]), published("bylina_2011_table2").matrices()
-        for measured, kernel, note in ((names[:0], "eigen_csr", False), (names[:1], "eigen_csr", True), (names, "mkl_csr", False)):
-            data.times = {**self.sets["large"].times, **{(m, p, "mkl_csr"): {"warm_ms": 0.25} for m in measured for p in ("f32", "f64")}}
+        for measured, kernel, note in (
+            (names[:0], "eigen_csr", False),
+            (names[:1], "eigen_csr", True),
+            (names, "mkl_csr", False),
+        ):
+            data.times = {
+                **self.sets["large"].times,
+                **{(m, p, "mkl_csr"): {"warm_ms": 0.25} for m in measured for p in ("f32", "f64")},
+            }
             self.assertEqual((bylina.host(data, 4), bylina.host(data, 6)), (kernel, "eigen_csr"))
-            self.assertEqual("measured on cant only, and is 2.00 to 2.00 times" in bylina.remark(data, 5), note)
+            self.assertEqual(
+                "measured on cant only, and is 2.00 to 2.00 times" in bylina.remark(data, 5), note
+            )
 
     def test_cds_beside_dia(self):
         figure, _ = self.draw("godwin_2012_figure7")
-        self.assertEqual({text.get_text() for axes in figure.axes for text in axes.texts}, {"CDS / DIA at 1: 3.00"})
+        self.assertEqual(
+            {text.get_text() for axes in figure.axes for text in axes.texts},
+            {"CDS / DIA at 1: 3.00"},
+        )
         figure, _ = self.draw("godwin_2012_figure8")
-        self.assertRegex({text.get_text() for axes in figure.axes for text in axes.texts}.pop(), r"^CDS above DIA: (\d+) of \1$")
+        self.assertRegex(
+            {text.get_text() for axes in figure.axes for text in axes.texts}.pop(),
+            r"^CDS above DIA: (\d+) of \1$",
+        )
 
     def test_ours(self):
-        of_size = [ours.csr_bytes(record) > ours.LARGE for record in self.sets["large"].times.values()
-                   if (record["kernel"], record["precision"]) == ("csr_scalar", "f64")]
-        self.assertEqual((len(self.marks("roofline", 0)["f64"]), False in of_size), (sum(of_size), True))
+        of_size = [
+            ours.csr_bytes(record) > ours.LARGE
+            for record in self.sets["large"].times.values()
+            if (record["kernel"], record["precision"]) == ("csr_scalar", "f64")
+        ]
+        self.assertEqual(
+            (len(self.marks("roofline", 0)["f64"]), False in of_size), (sum(of_size), True)
+        )
         figure, _ = self.draw("speedup")
         texts = [[text.get_text() for text in axes.texts] for axes in figure.axes]
         self.assertEqual(texts[3][::2], ["3.40", "3.40"])  # f64: cds against csr_alg1_pre
@@ -305,12 +580,23 @@ class Series(Case):
         self.assertRegex(texts[2][1], r"^of (\d+): \1 ahead,\n0 ties; worst 1\.36$")
 
         figure, _ = self.draw("break_even")
-        ell = next(line for line in figure.axes[0].get_lines() if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3)
+        ell = next(
+            line
+            for line in figure.axes[0].get_lines()
+            if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3
+        )
         self.assertEqual(list(ell.get_xdata()), [math.ceil(1.5 / (0.02 * 7000 / 5000))])
         texts = [text.get_text() for text in figure.axes[0].texts]
         self.assertEqual(texts[ours.PREPARED.index("ell")], "pays off on 1 of 1, 1 not measured")
-        self.assertEqual(texts[ours.PREPARED.index("hyb")], "pays off on 0 of 0, refuses 1, 1 not measured")
-        self.assertIsNone(ours.paid_off(self.sets["large"].times["cage14", "f64", "csr_scalar"], self.sets["large"].times["cage14", "f64", "ell"]))
+        self.assertEqual(
+            texts[ours.PREPARED.index("hyb")], "pays off on 0 of 0, refuses 1, 1 not measured"
+        )
+        self.assertIsNone(
+            ours.paid_off(
+                self.sets["large"].times["cage14", "f64", "csr_scalar"],
+                self.sets["large"].times["cage14", "f64", "ell"],
+            )
+        )
 
     def test_tables(self):
         for which in self.sets:
@@ -319,7 +605,10 @@ class Series(Case):
                 table = figures.TABLES[name](self.sets[which])
                 self.assertIn(f"## {table.title}", page)
                 self.assertTrue(table.rows)
-        self.assertEqual(figures.TABLES["speedup"](self.sets["small"]).columns, ["matrix", "group", "pcsr_one_pass over CSR and COO: f32", "f64"])
+        self.assertEqual(
+            figures.TABLES["speedup"](self.sets["small"]).columns,
+            ["matrix", "group", "pcsr_one_pass over CSR and COO: f32", "f64"],
+        )
         table = figures.TABLES["bylina_2011_table5"](self.sets["large"])
         cant = next(row for row in table.rows if row[0] == "cant*")
         warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]
@@ -332,27 +621,61 @@ class Report(Case):
         none = claims.claims_table(self.sets["none"])
         self.assertEqual({row[3] for row in none.rows}, {"not measured yet"})
         ours_of = {row[1]: row[3] for row in claims.claims_table(self.sets["large"]).rows}
-        self.assertEqual(ours_of["times as fast as CSR-scalar, f32 and f64"], "1.33 and 1.33 (medians 1.33 and 1.33; 26 of the 26 matrices; without the two greatest 1.33 and 1.33)")
+        self.assertEqual(
+            ours_of["times as fast as CSR-scalar, f32 and f64"],
+            "1.33 and 1.33 (medians 1.33 and 1.33; 26 of the 26 matrices; without the two greatest 1.33 and 1.33)",
+        )
         self.assertEqual(ours_of["times as fast as DIA"], "3.00 at 1, 3.00 at 3 degrees of freedom")
-        self.assertEqual(ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7")
+        self.assertEqual(
+            ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7"
+        )
         short = claims.short_table(self.sets["large"])
-        self.assertEqual(short.rows[0], ["PCSR", "times as fast as CSR-scalar, f32 and f64", "4.24 and 3.33", "1.33 and 1.33", "weaker"])
+        self.assertEqual(
+            short.rows[0],
+            [
+                "PCSR",
+                "times as fast as CSR-scalar, f32 and f64",
+                "4.24 and 3.33",
+                "1.33 and 1.33",
+                "weaker",
+            ],
+        )
         self.assertTrue(short.notes[0].startswith(f"Of {len(claims.CLAIMS)} claims, holds: "))
         none = claims.short_table(self.sets["none"])
         self.assertEqual(none.rows, [])
         self.assertIn("fell: 0; not measured yet: 22.", none.notes[0])
 
     def test_our_fastest_is_compared_on_the_matrices_that_both_have(self):
-        write(self.root / "GPU" / "multigpu.jsonl", [
-            on_several(matrix, gpus, "nonzeros", "none", milliseconds, kernel) for matrix, kernel, milliseconds in (
-                ("F1", "pcsr", 0.5), ("cage14", "pcsr", 1.0), ("F1", "pcsr_one_pass", 0.625)) for gpus, milliseconds in ((1, 1.0), (2, milliseconds))])
-        text = {row[1]: row[3] for row in claims.claims_table(Data("GPU", self.root)).rows}["mean efficiency of PCSR-II on 2 GPUs, no communication"]
-        self.assertEqual(text, "75.0% (2 of 15 matrices, from 50.0% to 100.0%); on the 1 measured with both 100.0%, and our fastest kernel and way 80.0%")
+        write(
+            self.root / "GPU" / "multigpu.jsonl",
+            [
+                on_several(matrix, gpus, "nonzeros", "none", milliseconds, kernel)
+                for matrix, kernel, milliseconds in (
+                    ("F1", "pcsr", 0.5),
+                    ("cage14", "pcsr", 1.0),
+                    ("F1", "pcsr_one_pass", 0.625),
+                )
+                for gpus, milliseconds in ((1, 1.0), (2, milliseconds))
+            ],
+        )
+        text = {row[1]: row[3] for row in claims.claims_table(Data("GPU", self.root)).rows}[
+            "mean efficiency of PCSR-II on 2 GPUs, no communication"
+        ]
+        self.assertEqual(
+            text,
+            "75.0% (2 of 15 matrices, from 50.0% to 100.0%); on the 1 measured with both 100.0%, and our fastest kernel and way 80.0%",
+        )
 
     def test_the_first_device_that_measured_a_claim_counts(self):
         none, large = self.sets["none"], self.sets["large"]
-        self.assertEqual([row[-1] for row in claims.short_table(none, large).rows], [row[-1] for row in claims.short_table(large).rows])
-        summaries = [report.claims_summary(list(claims.judged(every)), every) for every in ([none, large], [large])]
+        self.assertEqual(
+            [row[-1] for row in claims.short_table(none, large).rows],
+            [row[-1] for row in claims.short_table(large).rows],
+        )
+        summaries = [
+            report.claims_summary(list(claims.judged(every)), every)
+            for every in ([none, large], [large])
+        ]
         self.assertEqual(*(summary.split("<p ")[0] for summary in summaries))
 
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
@@ -364,8 +687,13 @@ class Report(Case):
     def test_verdicts(self):
         self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
         self.assertEqual(claims.verdict_of_ratios([1.1, 1.2, 1.3], 1.6), claims.WEAKER)
-        self.assertEqual(claims.verdict_of_ratios([0.8, 0.9, 9.0], 1.6), claims.FELL)  # one matrix makes the mean
-        self.assertEqual([claims.verdict_of_share(share, 80) for share in (72, 50, 39)], [claims.HOLDS, claims.WEAKER, claims.FELL])
+        self.assertEqual(
+            claims.verdict_of_ratios([0.8, 0.9, 9.0], 1.6), claims.FELL
+        )  # one matrix makes the mean
+        self.assertEqual(
+            [claims.verdict_of_share(share, 80) for share in (72, 50, 39)],
+            [claims.HOLDS, claims.WEAKER, claims.FELL],
+        )
 
     def test_the_verdict_on_a_claim_by_degrees_of_freedom(self):
         def verdict(at_1, *above):
@@ -381,26 +709,54 @@ class Report(Case):
         write(file, [record("csr_scalar", "m", 1)])
         data = report.own(file)
         self.assertEqual([row["device"] for row in data.times.values()], ["Some GPU (mine.jsonl)"])
-        self.assertIn("Some GPU (mine.jsonl)", report.measurements([self.sets["small"], data])["columns"][0]["words"])
-        for lacking in ({"warm_ms": None, "cold_ms": None}, {}):  # without a baseline: of an old version
+        self.assertIn(
+            "Some GPU (mine.jsonl)",
+            report.measurements([self.sets["small"], data])["columns"][0]["words"],
+        )
+        for lacking in (
+            {"warm_ms": None, "cold_ms": None},
+            {},
+        ):  # without a baseline: of an old version
             write(file, [record("csr_scalar", "m", 1, baseline=None, **lacking)])
             with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
                 report.own(file)
 
     def test_a_device_of_which_the_beginning_is_named_stands_there_once(self):
-        with mock.patch.object(report, "Data", lambda name: name), mock.patch.object(report, "page") as page, \
-             tempfile.TemporaryDirectory() as directory, contextlib.redirect_stdout(io.StringIO()):
+        with (
+            mock.patch.object(report, "Data", lambda name: name),
+            mock.patch.object(report, "page") as page,
+            tempfile.TemporaryDirectory() as directory,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
             page.return_value = ""
             report.main(["--device", "NVIDIA_H100", "--out", f"{directory}/report.html"])
-        self.assertEqual(page.call_args.args, ("NVIDIA_H100", [name for name in report.device_names() if not name.startswith("NVIDIA_H100")]))
+        self.assertEqual(
+            page.call_args.args,
+            (
+                "NVIDIA_H100",
+                [name for name in report.device_names() if not name.startswith("NVIDIA_H100")],
+            ),
+        )
 
     @unittest.skipUnless(shutil.which("node"), "no Node")
     def test_how_good_the_advice_is(self):
         # The kernels keep their order on every matrix, so the advice is always right.
-        found, = regret.qualities([self.sets["large"]])
-        charted = {kernel for kernel in KERNELS if report.fits(kernel, report.declared()["lists"]["charted"])}
-        self.assertEqual((found["device"], found["kernels"], found["answers"], found["refused"], found["median"]),
-                         ("Some GPU", len(charted), 10 * len(self.sets["large"].matrices), 0, 0))
+        (found,) = regret.qualities([self.sets["large"]])
+        charted = {
+            kernel
+            for kernel in KERNELS
+            if report.fits(kernel, report.declared()["lists"]["charted"])
+        }
+        self.assertEqual(
+            (
+                found["device"],
+                found["kernels"],
+                found["answers"],
+                found["refused"],
+                found["median"],
+            ),
+            ("Some GPU", len(charted), 10 * len(self.sets["large"].matrices), 0, 0),
+        )
 
     def test_page(self):
         page = report.page(self.sets["small"])
@@ -414,22 +770,39 @@ class Report(Case):
         for text in re.findall(r'<img [^>]*alt="([^"]*)"', page):
             self.assertGreater(len(text), 20)
         packed = re.search(r'id="data">([^<]*)<', page)[1]
-        self.assertEqual(json.loads(gzip.decompress(base64.b64decode(packed))), json.loads(json.dumps(report.measurements([self.sets["small"]]))))
+        self.assertEqual(
+            json.loads(gzip.decompress(base64.b64decode(packed))),
+            json.loads(json.dumps(report.measurements([self.sets["small"]]))),
+        )
 
     def test_measurements_are_columns(self):
         data = self.sets["large"]
         found = report.measurements([data])
         columns = {c["name"]: c for c in found["columns"]}
-        self.assertEqual({len(c.get("at") or c["values"]) for c in columns.values()}, {len(data.times)})
+        self.assertEqual(
+            {len(c.get("at") or c["values"]) for c in columns.values()}, {len(data.times)}
+        )
         self.assertEqual(columns["kernel"]["words"][:2], list(KERNELS)[:2])
         at = columns["kernel"]["at"].index(list(KERNELS).index("ell"))
-        self.assertAlmostEqual(columns["warm_ms"]["values"][at], 0.02 * 0.7 * columns["nnz"]["values"][at] / 5000, delta=5e-5)
+        self.assertAlmostEqual(
+            columns["warm_ms"]["values"][at],
+            0.02 * 0.7 * columns["nnz"]["values"][at] / 5000,
+            delta=5e-5,
+        )
         self.assertEqual(found["matrices"]["cant"]["kind"], "mesh")
-        self.assertNotIn("max_row", found["matrices"]["cant"])  # its looks are those of the file, its times those of a stand-in
+        self.assertNotIn(
+            "max_row", found["matrices"]["cant"]
+        )  # its looks are those of the file, its times those of a stand-in
 
     def test_kinds(self):
-        of = {name: kinds.kind_of({"matrix": name, "detail": stand_ins().get(name, "")}) for table in GENERAL for name in published(table).matrices()}
-        self.assertEqual({name for name, kind in of.items() if kind == "other"}, {"bayer01", "dense2", "qcd5_4"})
+        of = {
+            name: kinds.kind_of({"matrix": name, "detail": stand_ins().get(name, "")})
+            for table in GENERAL
+            for name in published(table).matrices()
+        }
+        self.assertEqual(
+            {name for name, kind in of.items() if kind == "other"}, {"bayer01", "dense2", "qcd5_4"}
+        )
         self.assertEqual(kinds.kind_of({"matrix": "m_1M", "detail": "wlan:C=4"}), "Markov chain")
 
 
@@ -437,13 +810,19 @@ class CommandLine(unittest.TestCase):
     def test_a_name_that_is_not_there(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(figures.main(["no such figure"]), 2)
-        self.assertIn(f"no figure is called no such figure; there are {', '.join(figures.FIGURES)}\n", said.getvalue())
+        self.assertIn(
+            f"no figure is called no such figure; there are {', '.join(figures.FIGURES)}\n",
+            said.getvalue(),
+        )
 
     def test_figures_of_another_device_leave_those_of_the_pages_alone(self):
         def written(device, *options):
-            with mock.patch.object(figures, "Data", lambda name: mock.Mock(directory=name)), \
-                 mock.patch.object(figures, "draw", lambda name, data: ("a figure", [])), \
-                 mock.patch.object(style, "save_png") as save, contextlib.redirect_stdout(io.StringIO()):
+            with (
+                mock.patch.object(figures, "Data", lambda name: mock.Mock(directory=name)),
+                mock.patch.object(figures, "draw", lambda name, data: ("a figure", [])),
+                mock.patch.object(style, "save_png") as save,
+                contextlib.redirect_stdout(io.StringIO()),
+            ):
                 figures.main(["roofline", "--device", device, *options])
             return save.call_args.args[1]
 

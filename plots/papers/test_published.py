@@ -12,7 +12,9 @@ class Tables(unittest.TestCase):
         self.assertGreaterEqual(len(TABLES), 19)
         for name in TABLES:
             with self.subTest(name):
-                self.assertLessEqual({"paper", "table", "device", "unit"}, set(published(name).about))
+                self.assertLessEqual(
+                    {"paper", "table", "device", "unit"}, set(published(name).about)
+                )
 
     def test_rows_are_whole_and_named_once(self):
         for name in TABLES:

@@ -15,15 +15,21 @@ from mine import write_if_new  # noqa: E402
 def bodies():
     """{puzzle: [(what is said of it, or "" of the solution, the body)]}."""
     found = {}
-    for section in re.split(r"^## ", (HERE / "solutions.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        found[section.split("\n")[0]] = re.findall(r"(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    for section in re.split(
+        r"^## ", (HERE / "solutions.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )[1:]:
+        found[section.split("\n")[0]] = re.findall(
+            r"(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```", section, re.MULTILINE | re.DOTALL
+        )
     return found
 
 
 def with_body(name, body):
     """The puzzle's text with another body of its kernel."""
     text = (learn.PUZZLES / f"{name}.cu").read_text(encoding="utf-8")
-    return re.sub(r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1)
+    return re.sub(
+        r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1
+    )
 
 
 class Variant(learn.Puzzle):

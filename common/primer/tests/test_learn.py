@@ -55,9 +55,19 @@ class Puzzles(Scratch):
         """(puzzle, its text, the exit status, what is said)."""
         full = os.environ.get("LEARN") == "full"
         for name, blocks in bodies().items():
-            yield name, (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8"), learn.NOT_SOLVED, UNSOLVED[name]
+            yield (
+                name,
+                (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8"),
+                learn.NOT_SOLVED,
+                UNSOLVED[name],
+            )
             for said, body in blocks if full else blocks[:1]:
-                yield name, with_body(name, body), learn.NOT_SOLVED if said else learn.SOLVED, said or "  right "
+                yield (
+                    name,
+                    with_body(name, body),
+                    learn.NOT_SOLVED if said else learn.SOLVED,
+                    said or "  right ",
+                )
 
     def test_each_says_what_is_wrong_and_can_be_solved(self):
         self.assertEqual(list(bodies()), NAMES)
@@ -67,7 +77,9 @@ class Puzzles(Scratch):
             file.write_text(text, encoding="utf-8")
             files.append((file, text, status, said))
         sources = " ".join(str(file) for file, *_ in files)
-        failed, output = learn.make("-C", str(PRIMER), f"-j{os.cpu_count()}", "puzzle", f"SOURCE={sources}", capture=True)
+        failed, output = learn.make(
+            "-C", str(PRIMER), f"-j{os.cpu_count()}", "puzzle", f"SOURCE={sources}", capture=True
+        )
         self.assertFalse(failed, output)
         for file, text, status, said in files:
             with self.subTest(file.stem):
@@ -89,8 +101,13 @@ class Learn(Scratch):
 
     def learn(self, *words, status=learn.SOLVED):
         """What it says. It must end with this status."""
-        done = subprocess.run([sys.executable, str(PRIMER / "learn.py"), *words], capture_output=True, text=True, input="",
-                              env={**os.environ, "SPMV_HANDOUTS": str(self.directory)})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, str(PRIMER / "learn.py"), *words],
+            capture_output=True,
+            text=True,
+            input="",
+            env={**os.environ, "SPMV_HANDOUTS": str(self.directory)},
+        )
         output = done.stdout + done.stderr
         self.assertEqual(done.returncode, status, output)
         return output
@@ -117,8 +134,13 @@ class Learn(Scratch):
 
     def test_a_session_in_a_terminal(self):
         own, other = pty.openpty()
-        session = subprocess.Popen([sys.executable, str(PRIMER / "learn.py")], stdin=other, stdout=other, stderr=other,
-                                   env={**os.environ, "SPMV_HANDOUTS": str(self.directory)})  # fmt: skip
+        session = subprocess.Popen(
+            [sys.executable, str(PRIMER / "learn.py")],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            env={**os.environ, "SPMV_HANDOUTS": str(self.directory)},
+        )
         self.addCleanup(session.kill)
         os.close(other)
 
@@ -147,6 +169,11 @@ class Learn(Scratch):
         self.assertIn("map rows to threads", exercise.after)
 
     def test_refusals(self):
-        self.assertIn("no exercise begins with 'no_such'; there are 01_map,", self.learn("--once", "no_such", status=learn.UNKNOWN))
+        self.assertIn(
+            "no exercise begins with 'no_such'; there are 01_map,",
+            self.learn("--once", "no_such", status=learn.UNKNOWN),
+        )
         (self.directory / "progress.json").write_text("[")
-        self.assertIn("progress.json cannot be read; delete it", self.learn("--once", status=learn.UNKNOWN))
+        self.assertIn(
+            "progress.json cannot be read; delete it", self.learn("--once", status=learn.UNKNOWN)
+        )

@@ -46,7 +46,14 @@ def main():
         step = mistakes.ROOT / directory
         changed = (step / mistake.file).resolve()
         register = REGISTER.format(number=number, kernel=kernel, mistake=mistake.name)
-        mine.write_version(step, changed, mistake.apply(changed.read_text(encoding="utf-8")), f"mistake_{number}", register, output / str(number))
+        mine.write_version(
+            step,
+            changed,
+            mistake.apply(changed.read_text(encoding="utf-8")),
+            f"mistake_{number}",
+            register,
+            output / str(number),
+        )
 
 
 if __name__ == "__main__":

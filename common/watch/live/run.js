@@ -1,12 +1,14 @@
-// The program under Node: node run.js DIRECTORY ARGUMENTS...; files that the arguments name are read from the disk
-// and written to it.
+// The program under Node: node run.js DIRECTORY ARGUMENTS...; files that the arguments name are
+// read from the disk and written to it.
 "use strict";
 const fs = require("fs");
 const path = require("path");
 
 const [directory, ...args] = process.argv.slice(2);
 globalThis.createSpmv = require(path.resolve(directory, "spmv.js"));
-(0, eval)(fs.readFileSync(path.join(__dirname, "worker.js"), "utf8") + "\nglobalThis.runProgram = runProgram;");
+(0, eval)(
+    fs.readFileSync(path.join(__dirname, "worker.js"), "utf8") +
+    "\nglobalThis.runProgram = runProgram;");
 const written = args.filter((_, i) => ["--json", "--trace"].includes(args[i - 1]));
 const module_ = new WebAssembly.Module(fs.readFileSync(path.join(directory, "spmv.wasm")));
 const files = {};
@@ -17,7 +19,9 @@ const known = args.map((word, i) => {
 });
 const inside = known.map((word, i) => (written.includes(word) ? `/written${i}` : word));
 globalThis.runProgram({args: inside, files, module: module_}).then(({status, out, err, read}) => {
-  inside.forEach((word, i) => { if (word !== known[i]) fs.writeFileSync(known[i], read(word)); });
+  inside.forEach((word, i) => {
+    if (word !== known[i]) fs.writeFileSync(known[i], read(word));
+  });
   if (out) process.stdout.write(out + "\n");
   if (err) process.stderr.write(err + "\n");
   process.exitCode = status;

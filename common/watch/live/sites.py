@@ -14,9 +14,13 @@ write the end of a function before its loop.
 import re
 import sys
 
-CALL = re.compile(r"^\s+(?:%\S+ = )?(?:tail |notail )?call [^@]*@(\"[^\"]+\"|[\w.$]+)\(.*?(?:!dbg !(\d+))?$")
+CALL = re.compile(
+    r"^\s+(?:%\S+ = )?(?:tail |notail )?call [^@]*@(\"[^\"]+\"|[\w.$]+)\(.*?(?:!dbg !(\d+))?$"
+)
 SIMT = re.compile(r"__tsan_|__sanitizer_cov_|_ZN4simt|simt_mem|__assert_fail")
-NODE = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock|DILexicalBlockFile|DIFile)\((.*)\)$")
+NODE = re.compile(
+    r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock|DILexicalBlockFile|DIFile)\((.*)\)$"
+)
 COPY = re.compile(r"@(memcpy|memmove|memset)\b")
 LABEL = re.compile(r'^("[^"]+"|[\w.$-]+):')
 SUCCESSOR = re.compile(r'\blabel %("[^"]+"|[\w.$-]+)')
@@ -35,7 +39,9 @@ class Lines:
     """The source lines of debug locations."""
 
     def __init__(self, text):
-        self.nodes = {found[1]: (found[2], found[3]) for line in text if (found := NODE.match(line))}
+        self.nodes = {
+            found[1]: (found[2], found[3]) for line in text if (found := NODE.match(line))
+        }
 
     def file_of(self, scope):
         number = field(self.nodes[scope][1], "file")
@@ -56,7 +62,9 @@ class Lines:
 
 def c_string(text):
     data = text.encode() + b"\0"
-    return len(data), 'c"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
+    return len(data), 'c"' + "".join(
+        chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data
+    ) + '"'
 
 
 def in_order(blocks, successors):
@@ -68,7 +76,9 @@ def in_order(blocks, successors):
     def visit(name):  # Tarjan's strongly connected components
         number[name] = low[name] = len(number)
         stack.append(name)
-        for other in sorted((n for n in successors[name] if n in position), key=position.get, reverse=True):
+        for other in sorted(
+            (n for n in successors[name] if n in position), key=position.get, reverse=True
+        ):
             if other not in number:
                 visit(other)
             low[name] = min(low[name], low[other] if other in stack else number[name])
@@ -97,7 +107,9 @@ def block_places(lines):
             name = label[1]
             function[name] = (number, set())
         elif function and line == "}":
-            order = in_order(list(function), {block: successors for block, (_, successors) in function.items()})
+            order = in_order(
+                list(function), {block: successors for block, (_, successors) in function.items()}
+            )
             starts = sorted(start for start, _ in function.values()) + [number]
             for rank, block in enumerate(order):
                 start = function[block][0]
@@ -112,12 +124,22 @@ def block_places(lines):
 def instrument(lines):
     """The text of a module with its sites, and what registers them."""
     where = Lines(lines)
-    lines = [COPY.sub(r"@simt_\1", line) for line in lines]  # as builtins.hpp says it where the C library allows that
-    defined = {found[1] for line in lines if (found := re.match(r'^define .*?@"?([\w.$]+)"?\(', line))}
-    calls = {number: call[2] for number, line in enumerate(lines)
-             if (call := CALL.match(line)) and SIMT.match(call[1].strip('"')) and call[1] not in defined}  # fmt: skip
+    lines = [
+        COPY.sub(r"@simt_\1", line) for line in lines
+    ]  # as builtins.hpp says it where the C library allows that
+    defined = {
+        found[1] for line in lines if (found := re.match(r'^define .*?@"?([\w.$]+)"?\(', line))
+    }
+    calls = {
+        number: call[2]
+        for number, line in enumerate(lines)
+        if (call := CALL.match(line)) and SIMT.match(call[1].strip('"')) and call[1] not in defined
+    }
     places = block_places(lines)
-    index = {number: at for at, number in enumerate(sorted(calls, key=lambda number: (places[number], number)))}
+    index = {
+        number: at
+        for at, number in enumerate(sorted(calls, key=lambda number: (places[number], number)))
+    }
     files, sites = {}, []
     for number in index:
         file, source_line = where.place(calls[number]) if calls[number] else ("", 0)
@@ -125,8 +147,10 @@ def instrument(lines):
     out = []
     for number, line in enumerate(lines):
         if number in index:
-            out.append(f"  store i8* getelementptr inbounds (i8, i8* bitcast ([{len(sites)} x {SITE}]* @simt.sites to i8*), i32 {4 * index[number] + 2}), "
-                       "i8** @simt_site, align 4")  # fmt: skip
+            out.append(
+                f"  store i8* getelementptr inbounds (i8, i8* bitcast ([{len(sites)} x {SITE}]* @simt.sites to i8*), i32 {4 * index[number] + 2}), "
+                "i8** @simt_site, align 4"
+            )
         out.append(line)
 
     symbols, strings = [], []
@@ -141,20 +165,32 @@ def instrument(lines):
         label = f"getelementptr inbounds ([{size} x i8], [{size} x i8]* @simt.name.{len(strings) - 1}, i32 0, i32 0)"
         if function:
             kind = f"void ({parameter_types(function[2])})*"
-            symbols.append(f"{SYMBOL} {{ i8* {label}, i8* bitcast ({kind} @{name} to i8*), i32 0 }}")
+            symbols.append(
+                f"{SYMBOL} {{ i8* {label}, i8* bitcast ({kind} @{name} to i8*), i32 0 }}"
+            )
         else:
             kind = type_at(variable[2])
-            symbols.append(f"{SYMBOL} {{ i8* {label}, i8* bitcast ({kind}* @{name} to i8*), "
-                           f"i32 ptrtoint ({kind}* getelementptr ({kind}, {kind}* null, i32 1) to i32) }}")  # fmt: skip
+            symbols.append(
+                f"{SYMBOL} {{ i8* {label}, i8* bitcast ({kind}* @{name} to i8*), "
+                f"i32 ptrtoint ({kind}* getelementptr ({kind}, {kind}* null, i32 1) to i32) }}"
+            )
     if not sites and not symbols:
         return "\n".join(lines)
     n, m = len(sites), len(symbols)
     size, text = c_string("".join(file + "\n" for file in files))
     extra = [
         *strings,
-        f"@simt.sites = internal constant [{n} x {SITE}] [" + ", ".join(f"{SITE} {{ i16 {f}, i16 {number if number < 32768 else number - 65536} }}" for f, number in sites) + "]" if n else f"@simt.sites = internal constant [0 x {SITE}] zeroinitializer",
+        f"@simt.sites = internal constant [{n} x {SITE}] ["
+        + ", ".join(
+            f"{SITE} {{ i16 {f}, i16 {number if number < 32768 else number - 65536} }}"
+            for f, number in sites
+        )
+        + "]"
+        if n
+        else f"@simt.sites = internal constant [0 x {SITE}] zeroinitializer",
         f"@simt.files = internal constant [{size} x i8] {text}",
-        f"@simt.symbols = internal constant [{m} x {SYMBOL}] " + ("[" + ", ".join(symbols) + "]" if m else "zeroinitializer"),
+        f"@simt.symbols = internal constant [{m} x {SYMBOL}] "
+        + ("[" + ", ".join(symbols) + "]" if m else "zeroinitializer"),
         "@simt_site = external global i8*",
         "declare void @simt_register(i8*, i32, i8*, i8*, i32)",
         "define internal void @simt.register() {",
@@ -163,7 +199,7 @@ def instrument(lines):
         f"i8* bitcast ([{m} x {SYMBOL}]* @simt.symbols to i8*), i32 {m})",
         "  ret void",
         "}",
-    ]  # fmt: skip
+    ]
     return "\n".join(with_constructor(out) + extra) + "\n"
 
 
@@ -195,22 +231,40 @@ def parameter_types(text):
 def with_constructor(lines):
     entry = "{ i32, void ()*, i8* } { i32 1000, void ()* @simt.register, i8* null }"
     for number, line in enumerate(lines):
-        found = re.match(r"^@llvm.global_ctors = appending global \[(\d+) x (\{.*?\})\] \[(.*)\]$", line)
+        found = re.match(
+            r"^@llvm.global_ctors = appending global \[(\d+) x (\{.*?\})\] \[(.*)\]$", line
+        )
         if found:
-            lines[number] = f"@llvm.global_ctors = appending global [{int(found[1]) + 1} x {found[2]}] [{found[3]}, {entry}]"
+            lines[number] = (
+                f"@llvm.global_ctors = appending global [{int(found[1]) + 1} x {found[2]}] [{found[3]}, {entry}]"
+            )
             return lines
-    return lines + [f"@llvm.global_ctors = appending global [1 x {{ i32, void ()*, i8* }}] [{entry}]"]
+    return lines + [
+        f"@llvm.global_ctors = appending global [1 x {{ i32, void ()*, i8* }}] [{entry}]"
+    ]
 
 
 def shared(paths):
-    names = sorted({found[1] for path in paths for line in open(path, encoding="utf-8") if (found := SHARED.match(line))})
+    names = sorted(
+        {
+            found[1]
+            for path in paths
+            for line in open(path, encoding="utf-8")
+            if (found := SHARED.match(line))
+        }
+    )
     text = "struct Symbol { const char* name; const void* begin; unsigned bytes; };\n"
-    text += "void simt_register(const void*, unsigned, const char*, const struct Symbol*, unsigned);\n"
+    text += (
+        "void simt_register(const void*, unsigned, const char*, const struct Symbol*, unsigned);\n"
+    )
     for name in names:
         text += f"unsigned char __attribute__((aligned(128))) {name}[{MAX_SHARED_BYTES}];\n"
     entries = "".join(f'{{"{name}", {name}, {MAX_SHARED_BYTES}}}, ' for name in names)
     text += f"static const struct Symbol symbols[] = {{{entries}{{0, 0, 0}}}};\n"
-    return text + f"__attribute__((constructor)) static void add(void) {{ simt_register(0, 0, \"\", symbols, {len(names)}); }}\n"
+    return (
+        text
+        + f'__attribute__((constructor)) static void add(void) {{ simt_register(0, 0, "", symbols, {len(names)}); }}\n'
+    )
 
 
 def main():

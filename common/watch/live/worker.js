@@ -1,8 +1,9 @@
-// Runs the program in a worker, or under Node: a fresh instance of the module for each run, since the
-// program keeps what it was told.
+// Runs the program in a worker, or under Node: a fresh instance of the module for each run, since
+// the program keeps what it was told.
 "use strict";
 
-// `options`: {args, files: {path: text or bytes}, module: WebAssembly.Module}. Returns {status, out, err, read}.
+// `options`: {args, files: {path: text or bytes}, module: WebAssembly.Module}. Returns {status,
+// out, err, read}.
 async function runProgram({args, files = {}, module}) {
   const out = [], err = [];
   const program = await createSpmv({
@@ -16,7 +17,8 @@ async function runProgram({args, files = {}, module}) {
   });
   for (const [path, content] of Object.entries(files)) program.FS.writeFile(path, content);
   const status = program.callMain(args);
-  const read = path => (program.FS.analyzePath(path).exists ? program.FS.readFile(path, {encoding: "utf8"}) : "");
+  const read = path =>
+      (program.FS.analyzePath(path).exists ? program.FS.readFile(path, {encoding: "utf8"}) : "");
   return {status, out: out.join("\n"), err: err.join("\n"), read};
 }
 
@@ -34,11 +36,15 @@ if (typeof WorkerGlobalScope !== "undefined") {
     }
     const start = performance.now();
     try {
-      const {err, read} = await runProgram({args: [...args, "--trace", "/trace.jsonl"], files, module: await module});
-      // As text: the page parses it in half of the time in which objects are copied from here to there.
-      postMessage({number, err, text: read("/trace.jsonl"), milliseconds: performance.now() - start});
+      const {err, read} = await runProgram(
+          {args: [...args, "--trace", "/trace.jsonl"], files, module: await module});
+      // As text: the page parses it in half of the time in which objects are copied from here to
+      // there.
+      postMessage(
+          {number, err, text: read("/trace.jsonl"), milliseconds: performance.now() - start});
     } catch (error) {
-      postMessage({number, err: String((error && error.message) || error), text: "", milliseconds: 0});
+      postMessage(
+          {number, err: String((error && error.message) || error), text: "", milliseconds: 0});
     }
   };
 }
