@@ -122,6 +122,27 @@ function padded(values, factor = 1.15) {
   return [Math.min(...values) / factor, Math.max(...values) * factor];
 }
 
+// Below `top`, what symbols mean: `parts` of [[name, symbol]], each on lines of its own. The chart
+// grows by them.
+function drawLegend(svg, left, top, parts) {
+  const width = svg.viewBox.baseVal.width;
+  let x = left, y = top;
+  for (const entries of parts) {
+    for (const [name, symbol] of entries) {
+      const text = shape("text", {x: 12, dy: "0.33em"}, name),
+            both = shape("g", {class: "legend", "aria-hidden": "true"}, symbol, text);
+      svg.append(both);
+      const room = text.getComputedTextLength() + 32;
+      if (x > left && x + room > width) [x, y] = [left, y + 18];
+      both.setAttribute("transform", `translate(${x + 7} ${y})`);
+      x += room;
+    }
+    [x, y] = [left, y + 18];
+  }
+  svg.setAttribute("height", y);
+  svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
+}
+
 // A frame that the pointer draws over a chart, from where there is no mark; `chosen` gets its
 // edges: left, top, right, bottom.
 function framed(svg, chosen) {
@@ -191,19 +212,12 @@ function drawScatter(holder, points, names, selected, kinds, select, narrow) {
           ...marks.slice().sort(
               (a, b) => a.classList.contains("selected") - b.classList.contains("selected"))));
   const shown = kinds.filter(kind => points.some(point => point.kind === kind));
-  const legend = entries => element(
-      "p", {className: "legend"},
-      ...entries.map(
-          ([name, kind, source]) => element(
-              "span", {},
-              shape(
-                  "svg", {width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true"},
-                  shape("path", markOf(kind, source))),
-              name)));
-  holder.append(
-      legend(shown.map(kind => [kind, kinds.indexOf(kind), "file"])), legend([
-        ["real file", -1, "file"], ["generated", -1, "generated"], ["stand-in", -1, "stand-in"]
-      ]));
+  const entry = (name, kind, source) => [name, shape("path", markOf(kind, source))];
+  drawLegend(svg, box.left, height + 8, [
+    shown.map(kind => entry(kind, kinds.indexOf(kind), "file")),
+    [["real file", "file"], ["generated", "generated"], ["stand-in", "stand-in"]].map(
+        ([name, source]) => entry(name, -1, source))
+  ]);
 }
 
 // A line per kernel: median and spread. `rows` of {kernel, lower, ms, upper, ours, tip, extras}:
@@ -242,6 +256,10 @@ function drawTimes(holder, rows, baseline, heads) {
           ...row.extras.map((words, number) => text(column(number + 1), words, {class: "extra"}))));
   reachable(lines, rows, () => {});
   svg.append(shape("g", {}, ...lines));
+  const dot = whose => shape("g", {class: `line ${whose}`}, shape("circle", {r: 4}));
+  drawLegend(
+      svg, box.left, box.bottom + 34,
+      [[["ours", dot("ours")], ["cuSPARSE and others", dot("peer")]]]);
 }
 
 function drawHistogram(holder, bins) {

@@ -3,7 +3,7 @@
 
     python3 plots/page/check_report.py build/report.html
 
-Which kernel, comparisons, filters, the address, the keyboard, 800 and 400 px. CHROMIUM names the browser.
+Comparisons, filters, the address, the keyboard, 800 and 400 px. CHROMIUM names the browser.
 """
 
 import argparse
@@ -20,11 +20,6 @@ MOST_BYTES, MOST_ELEMENTS = 3e6, 20_000
 HELPERS = """
 window.type = (name, value) => { $(name).value = value; $(name).dispatchEvent(new Event("input")); };
 window.names = id => [...$(id).options].map(option => option.value);
-window.fastest = products => {  // of the matrix that is chosen, by trying all
-  const column = state() + "_ms", total = row => setup(row) + products * row[column];
-  return Math.min(...data.rows.filter(row => row.matrix === $("m").value && row.device === device() && row.precision === precision()
-    && row[column] > 0).map(total));
-};
 """
 
 
@@ -69,82 +64,6 @@ class Check:
             f"{len(figures)} figures",
             f"{self.js('data.rows.length')} measurements",
         ]
-
-    def which_kernel(self):
-        for matrix in self.js("[names('m')[1], names('m').at(-1)]"):
-            for products in (1, 30, 300, 100_000):
-                self.js(f"type('m', {json.dumps(matrix)}); type('products', '{products}')")
-                told, least = self.js(f"[duration(fastest({products})), fastest({products})]")
-                if least is None or "Nothing is measured" in self.js("$('answer').textContent"):
-                    continue
-                self.expect(
-                    self.js("$('answer').textContent").endswith(told),
-                    f"{matrix}, {products} products: not the fastest, {told}",
-                )
-                of_stretch = self.js(f"""(() => {{ const found = stretches(candidatesOf(data.rows.filter(row => row.matrix === $('m').value
-                  && row.device === device() && row.precision === precision()), state())).find(each => each.from <= {products} && each.to >= {products}).candidate;
-                  return found.setup + {products} * found.ms; }})()""")
-                self.expect(
-                    abs(of_stretch / least - 1) < 1e-9,
-                    f"{matrix}: the stretches do not have the fastest of {products} products",
-                )
-        # Properties of a matrix that was measured lead to it.
-        matrix = self.js(
-            "data.rows.find(row => row.device === device() && row.precision === precision() && data.matrices[row.matrix].max_row"
-            " && data.rows.filter(other => other.matrix === row.matrix && other.precision === row.precision).length > 20)?.matrix"
-        )
-        if matrix:
-            self.js(f"""(() => {{ const row = data.rows.find(row => row.matrix === {json.dumps(matrix)}), looks = data.matrices[row.matrix];
-              $('type').click(); type('typed_nnz', row.nnz); type('typed_rows', row.rows); type('typed_longest', looks.max_row);
-              type('typed_diagonals', looks.diagonals); type('typed_kind', looks.kind); }})()""")
-            self.expect(
-                matrix in self.js("$('choice-note').textContent"),
-                f"the properties of {matrix} do not lead to it",
-            )
-            self.expect(
-                self.js("$('choice').tBodies[0].rows.length") > 0, "no kernel for typed properties"
-            )
-            # The first has the least expected regret; none is there that a neighbour refused.
-            self.expect(
-                self.js("""(() => { const known = knownMatrices(data.rows.filter(row => row.device === device() && row.precision === precision()),
-              data.matrices, state()), near = nearestOf(known[0], known), found = advice(known[0], near, 300);
-              return found.length > 0 && found.every((each, at) => (!at || each.expected >= found[at - 1].expected) && each.worst >= each.expected - 1e-9
-                && near.every(one => one.candidates.has(each.kernel))); })()"""),
-                "the advice is not that of the least regret",
-            )
-        self.open()
-
-    def regret(self):
-        self.expect(
-            self.js(
-                "data.rows.every(row => row.alone ? row.least.setup_ms === row.setup_ms : row.least.setup_ms <= row.setup_ms)"
-            ),
-            "a setup counts with more than was measured, or one that was measured alone with less",
-        )
-        self.js("$('good').open = true; drawRegret()")
-        self.expect(
-            self.js(
-                "$('regret').tBodies[0].rows.length === 6 && $('regret-note').textContent.length > 20"
-            ),
-            "no table of regrets",
-        )
-        known = self.js(
-            "knownMatrices(data.rows.filter(row => row.device === device() && row.precision === 'f64'), data.matrices, 'warm').length"
-        )
-        median, most = (
-            self.js("""(() => { const all = ['f64', 'f32'].flatMap(each => Object.values(leaveOneOut(knownMatrices(data.rows.filter(
-          row => row.device === device() && row.precision === each), data.matrices, 'warm'), COUNTS)).flat());
-          return [0.5, 0.95].map(part => all.length ? quantile(all, part) : 0).map(value => value === Infinity ? 1e9 : value); })()""")
-        )
-        if known >= 100:  # of few matrices nothing follows
-            self.expect(
-                median <= 0.03 and most <= 0.25,
-                f"the advice costs {median:.1%} in the median and {most:.1%} at the 95th percentile",
-            )
-            self.seen.append(
-                f"advice within {median:.1%} (median) and {most:.1%} (95%) of the best kernel"
-            )
-        self.js("$('good').open = false")
 
     def compare(self):
         kernels = self.js(
@@ -191,6 +110,15 @@ class Check:
                   return [file.documentElement.tagName, file.querySelectorAll('style, {marks}').length > {most}]; }})()"""),
                     ["svg", True],
                     f"{name} as SVG",
+                )
+                self.expect(
+                    self.js(f"!svgOf('{name}').includes('var(')"),
+                    f"{name} as SVG depends on the page's styles",
+                )
+            for name, words in (("scatter", "stand-in"), ("times", "cuSPARSE and others")):
+                self.expect(
+                    self.js(f"svgOf('{name}').includes('>{words}</text>')"),
+                    f"{name} as SVG has no legend",
                 )
         self.open()
 
@@ -245,13 +173,14 @@ class Check:
             self.expect(values == sorted(values), "the order by time")
         lines = self.js("csv()").strip().split("\n")
         self.equal(len(lines) - 1, self.js("shown.length"), "rows to download")
+        self.expect("[object" not in "".join(lines), "a cell to download is not a value")
         # The address, in a page that is opened anew.
         matrix = self.js("shown[0].matrix")
-        self.js(f"type('m', {json.dumps(matrix)}); type('products', '7')")
-        before = self.js("[location.hash, shown.length, shown[0].kernel, $('answer').textContent]")
+        self.js(f"type('m', {json.dumps(matrix)}); type('b_kernel', {json.dumps(kernel)})")
+        before = self.js("[location.hash, shown.length, shown[0].kernel, $('facts').textContent]")
         self.open(hash=before[0])
         self.equal(
-            self.js("[location.hash, shown.length, shown[0].kernel, $('answer').textContent]"),
+            self.js("[location.hash, shown.length, shown[0].kernel, $('facts').textContent]"),
             before,
             "what the address brings back",
         )
@@ -291,10 +220,9 @@ class Check:
                 "device",
                 "precision",
                 "kernel",
-                "m",
-                "products",
                 "a_kernel",
                 "scatter",
+                "m",
                 "csv",
                 "window",
             )
@@ -351,13 +279,7 @@ def check(path):
             checks.open()
             checks.the_file()
             if checks.js("data.rows.length"):
-                for each in (
-                    checks.which_kernel,
-                    checks.regret,
-                    checks.compare,
-                    checks.filters,
-                    checks.keyboard,
-                ):
+                for each in (checks.compare, checks.filters, checks.keyboard):
                     each()
             checks.narrow()
         except chromium.BrowserError as error:

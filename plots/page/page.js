@@ -21,30 +21,29 @@ function digits(value) {
       value >= 0.01   ? value.toFixed(2) :
                         value.toPrecision(2);
 }
-const whole = value => value === Infinity ? "never" : value.toLocaleString("en");
+const whole = value => value.toLocaleString("en");
 function duration(ms) {
   return ms >= 1000 ? `${digits(ms / 1000)} s` :
       ms >= 1 ? `${digits(ms)} ms` :
                 `${digits(1000 * ms)} us`;
 }
-const percent = part => part === Infinity ? "refused" : `${digits(100 * part)}%`;
 const gflops = (row, state) => 2e-6 * row.nnz / row[`${state}_ms`];
+
+// Milliseconds. cuSPARSE's first product in a process opens the library, which takes longer than
+// any conversion to CSR or COO and is not the kernel's setup.
+const OPENING = 50;
+const opens = row => /^cusparse_(csr|coo)/.test(row.kernel) && row.setup_ms > OPENING;
+const setup = row => (opens(row) ? 0 : row.setup_ms) + row.preprocess_ms;
 
 // --- What is asked, and the address
 // ---------------------------------------------------------------------
 
 const FIELDS = [
-  "device",      "precision",   "state",         "source",
-  "kind",        "step",        "kernel",        "q",
-  "m",           "products",    "typed_kind",    "typed_nnz",
-  "typed_rows",  "typed_mean",  "typed_longest", "typed_diagonals",
-  "a_kernel",    "a_precision", "a_device",      "b_kernel",
-  "b_precision", "b_device"
+  "device", "precision", "state", "source", "kind", "step", "kernel", "q", "m", "a_kernel",
+  "a_precision", "a_device", "b_kernel", "b_precision", "b_device"
 ];
 const FILTERS = FIELDS.slice(0, 8);
-const TYPED = "of typed properties";
 let data, shown = [], sort = "", active = 0;
-let nearest = "";  // the matrix that is nearest to the typed properties
 
 function restore() {
   const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
@@ -136,7 +135,8 @@ function tipOf(row, at = state()) {
       `${duration(row[`${at}_ms`])} ${at} (spread ${duration(row[`${at}_lower_ms`])} to ${
              duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n` +
       `setup ${duration(setup(row))}${
-             opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${
+             opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` :
+                          ""}${row.alone ? "" : " while other processes prepared matrices"}${
              row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}${
              row.code === "other" ? ", whose machine code is not today's" :
                                     ""}\nAgain: ${command(row)}`;
@@ -161,9 +161,6 @@ function hasTip(node, text) {
   for (const event of ["pointerleave", "blur"]) node.addEventListener(event, hideTip);
 }
 
-// --- Which kernel for my matrix
-// ---------------------------------------------------------------------------
-
 // `words`: how many columns, from the first, have words and not numbers.
 function fill(table, heads, rows, words = 1) {
   const classOf = at => at < words ? "" : "number";
@@ -179,115 +176,6 @@ function link(matrix) {
   const button = element("button", {type: "button", className: "link", textContent: matrix});
   button.addEventListener("click", () => select(matrix));
   return button;
-}
-
-function drawAnswer() {
-  const typed = $("m").value === TYPED,
-        products = Math.max(1, Math.floor(+$("products").value) || 1);
-  const note = $("choice-note"), fits = filter(["kernel", "step"]);
-  const rows = data.rows.filter(
-      row => row.device === device() && row.precision === precision() && fits(row));
-  $("typed").hidden = !typed;
-  $("type").hidden = typed;
-  let candidates = [], from = [], problem = "";
-  nearest = "";
-  if (typed) {
-    const number = name => $(`typed_${name}`).value === "" ? NaN : +$(`typed_${name}`).value;
-    const asked = askedFor({
-      nnz: number("nnz"),
-      rows: number("rows"),
-      mean: number("mean"),
-      longest: number("longest"),
-      diagonals: number("diagonals"),
-      kind: $("typed_kind").value
-    });
-    if (typeof asked === "string")
-      problem = asked;
-    else {
-      const near = nearestOf(
-          asked,
-          knownMatrices(rows.filter(filter(["source", "kind", "q"])), data.matrices, state()));
-      candidates = advice(asked, near, products);
-      nearest = near[0]?.name ?? "";
-      from = [
-        `The least expected regret on the nearest matrices, ${precision()}, ${state()}, ${
-            device()}: `,
-        ...near.flatMap(
-            (each, at) =>
-                [at ? ", " : "", link(each.name),
-                 ` (${each.kind}, ${each.source === "file" ? "real file" : each.source}, ${
-                     digits(each.nnz / 1e6)} M nonzeros)`]),
-        `, by nonzeros, mean row, longest over mean row, diagonals and kind; real files weigh more. Regret: how much longer than the fastest kernel there.` +
-            ` Kernels that refused one of them, or were not measured there, are left out. Times and setups: weighted medians per nonzero.`
-      ];
-    }
-  } else {
-    candidates = candidatesOf(rows.filter(row => row.matrix === $("m").value), state());
-    from = [`${candidates.length} kernels measured on ${$("m").value}, ${precision()}, ${
-        state()}, ${device()}.`];
-  }
-  const total = each => each.setup + products * each.ms;
-  const order = typed ? candidates : candidates.slice().sort((a, b) => total(a) - total(b));
-  if (!order.length) {
-    $("answer").textContent = problem ||
-        `Nothing is measured: ${precision()}, ${state()}, ${
-                                  device()}, and the filters for kernel and step.`;
-    $("reason").textContent = "";
-    note.textContent = "";
-    fill($("choice"), [], []);
-    return [];
-  }
-  const best = order[0], products_text = `${whole(products)} product${products > 1 ? "s" : ""}`;
-  $("answer").replaceChildren(
-      element("strong", {textContent: best.kernel}),
-      ` (${best.step ? `step ${String(best.step).padStart(2, "0")}, ` : ""}${best.format}): ` +
-          `${products_text} in ${duration(total(best))}`);
-  const ranges = stretches(candidates);
-  $("reason").textContent = reasonFor(order, products) +
-      (!typed && ranges.length > 1 ? " By number of products: " +
-               ranges
-                   .map(
-                       ({from, to, candidate}) => `${candidate.kernel} ${
-                           to === Infinity ? `from ${whole(from)} on` :
-                               from === to ? `for ${whole(from)}` :
-                                             `for ${whole(from)} to ${whole(to)}`}`)
-                   .join(", ") +
-               "." :
-                                     "");
-  fill(
-      $("choice"),
-      ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["spread"]), "setup", "all"],
-      order.slice(0, 6).map(
-          each =>
-              [each.kernel, digits(1e3 * each.ms),
-               ...(typed ? [percent(each.expected), percent(each.worst)] :
-                           [`${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`]),
-               duration(each.setup), duration(total(each))]));
-  note.replaceChildren(
-      ...from,
-      ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE; measured alone for the kernels of make bench SET=setup on real files in f64. Elsewhere other processes prepared the next matrices meanwhile, which can lengthen it: there it is at most what the same kernel took on a matrix with no fewer rows, nonzeros and bytes.`);
-  return candidates;
-}
-
-// How good the advice for typed properties is, on this device: drawn when a reader asks.
-function drawRegret() {
-  const {of, answers, refused, matrices, kernels, median, most} =
-      quality(data.rows.filter(row => row.device === device()), data.matrices, state());
-  const cells = regrets => regrets.length ?
-      [percent(quantile(regrets, 0.5)), percent(quantile(regrets, 0.95))] :
-      ["—", "—"];
-  fill(
-      $("regret"), ["products", ...PRECISIONS.flatMap(each => [`${each} median`, `${each} 95%`])], [
-        ...COUNTS.map(count => [whole(count), ...of.flatMap(each => cells(each[count]))]),
-        ["all", ...of.flatMap(each => cells(Object.values(each).flat()))]
-      ]);
-  $("regret-note").textContent = answers ?
-      `${device()}, ${state()}: ${kernels} kernels on ${matrices} matrices. Of ${
-          whole(answers)} answers, for each matrix from the others, ` +
-          `the median is ${percent(median)} slower than the best kernel, 95% are at most ${
-              percent(most)} slower; ${refused} named a kernel that refuses the matrix. ` +
-          "Distances were chosen by these numbers of an H200 and an H100." :
-      `No records of ${device()}.`;
 }
 
 // --- How do two compare
@@ -387,13 +275,11 @@ function drawCompared() {
 // ---------------------------------------------------------------------------------
 
 function drawMatrix() {
-  const typed = $("m").value === TYPED, name = typed ? nearest : $("m").value;
+  const name = $("m").value;
   $("matrix").hidden = !name;
   if (!name) return;
   const every = data.rows.filter(row => row.matrix === name), one = every[0],
         looks = data.matrices[name] ?? {};
-  $("matrix-title").textContent =
-      `Matrix ${name}${typed ? ", the nearest to the typed properties" : ""}`;
   const facts = [
     ["kind", `${one.kind}; ${one.source === "file" ? "real file" : one.source}`],
     ["rows", whole(one.rows)], ["columns", whole(one.cols)], ["nonzeros", whole(one.nnz)],
@@ -453,8 +339,7 @@ function drawMatrix() {
     return;
   }
   const baseline = rows[0][`baseline_${state()}_ms`];
-  $("times-caption").textContent = `Microseconds per product, median and spread; ${
-                                       where}. Filled: ours, hollow: cuSPARSE and others.` +
+  $("times-caption").textContent = `Microseconds per product, median and spread; ${where}.` +
       (baseline ? " Baseline: streams values and column indices and gathers x, without row logic." :
                   "") +
       " Copy: bytes that a copy moves in the time, per byte needed." +
@@ -593,13 +478,25 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// A chart as a file of its own, with the page's styles.
+// A chart as a file of its own: with the styles that it has here, as values, and a background.
+const STYLES = [
+  "color", "fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray",
+  "stop-color", "font-family", "font-size"
+];
 function svgOf(id) {
-  const svg = $(id).querySelector("svg").cloneNode(true),
-        style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-  style.textContent = document.querySelector("style").textContent;
-  svg.prepend(style);
-  return new XMLSerializer().serializeToString(svg);
+  const svg = $(id).querySelector("svg"), copy = svg.cloneNode(true);
+  const copies = copy.querySelectorAll("*");
+  svg.querySelectorAll("*").forEach((node, at) => {
+    const style = getComputedStyle(node);
+    for (const name of STYLES) copies[at].style.setProperty(name, style.getPropertyValue(name));
+  });
+  copy.style.fill = getComputedStyle(svg).fill;
+  copy.prepend(shape("rect", {
+    width: "100%",
+    height: "100%",
+    style: `fill: ${getComputedStyle(document.body).backgroundColor}`
+  }));
+  return new XMLSerializer().serializeToString(copy);
 }
 
 function say(text, wrong = false) {
@@ -627,9 +524,8 @@ function offer() {
       devices.find(name => data.rows.some(row => row.device === name && !row.host)) ?? devices[0];
   options("device", devices, "all");
   options("kind", data.kinds, "all");
-  options("typed_kind", data.kinds, "any");
   options("step", steps.map(step => [String(step), data.steps[step] ?? String(step)]), "all");
-  options("m", [TYPED, ...inOrder(of("matrix"))]);
+  options("m", inOrder(of("matrix")));
   const kernels = [
     OF_CUSPARSE, OF_OURS, OF_CSR, ...steps.filter(step => step).map(step => OF_STEP + step),
     ...inOrder(of("kernel"))
@@ -641,19 +537,17 @@ function offer() {
   }
 }
 function changed() {
-  drawQuestions();
+  drawCharts();
   drawMeasurements();
 }
-// Another matrix, other products or another comparison: the table below keeps its place.
+// Another matrix or another comparison: the table below keeps its place.
 function chosen(inTable) {
-  drawQuestions();
+  drawCharts();
   drawRows(inTable);
 }
-function drawQuestions() {
-  if ($("good").open) drawRegret();
+function drawCharts() {
   remember();
   hideTip();
-  drawAnswer();
   drawCompared();
   drawMatrix();
 }
@@ -673,24 +567,17 @@ function heads() {
 }
 function start() {
   offer();
-  const matrices = [...$("m").options].map(option => option.value);
-  $("m").value = matrices.includes("G3_circuit") ? "G3_circuit" : matrices[1] ?? TYPED;
+  if (data.matrices.G3_circuit) $("m").value = "G3_circuit";
   const kernels = [...$("b_kernel").options].map(option => option.value);
   if (kernels.includes("pcsr_one_pass")) $("b_kernel").value = "pcsr_one_pass";
   heads();
   for (const name of FIELDS) {
     $(name).dataset.first = $(name).value;
-    $(name).addEventListener(
-        "input", name === "m" || name === "products" || /_/.test(name) ? () => chosen() : changed);
+    $(name).addEventListener("input", name === "m" || /_/.test(name) ? () => chosen() : changed);
   }
   $("reset").addEventListener("click", () => {
     for (const name of FILTERS) $(name).value = $(name).dataset.first;
     changed();
-  });
-  $("type").addEventListener("click", () => {
-    $("m").value = TYPED;
-    chosen();
-    $("typed_nnz").focus();
   });
   addEventListener("keydown", event => {
     if (event.key === "Escape") hideTip();
@@ -699,9 +586,6 @@ function start() {
     form.addEventListener("submit", event => event.preventDefault());
   $("window").addEventListener("scroll", () => drawRows());
   $("window").addEventListener("keydown", move);
-  $("good").addEventListener("toggle", () => {
-    if ($("good").open) drawRegret();
-  });
   $("csv").addEventListener("click", () => save("measurements.csv", "text/csv", csv()));
   for (const button of document.querySelectorAll("button[data-charts]")) {
     button.addEventListener(
@@ -728,7 +612,7 @@ function start() {
   if (data.rows.length)
     changed();
   else
-    $("answer").textContent = "Nothing is measured yet: make bench measures.";
+    $("compared").textContent = "Nothing is measured yet: make bench measures.";
   document.body.dataset.ready = "yes";
 }
 

@@ -7,7 +7,6 @@ function completed(row, of) {
   const kernel = of.kernels[row.kernel] ?? {}, matrix = of.matrices[row.matrix] ?? {};
   row.step = kernel.step ?? 0;
   row.format = kernel.format ?? "";
-  row.charted = kernel.charted;
   row.kind = matrix.kind ?? "other";
   if (row.source === "generated" && matrix.papers)
     row.source = "paper's own";    // the papers generated it, too
@@ -29,6 +28,5 @@ async function unpacked(text) {
   }
   delete payload.columns;
   for (const row of payload.rows) completed(row, payload);
-  boundSetups(payload.rows);
   return payload;
 }

@@ -32,11 +32,10 @@ from records import (
     on_gpu,
     read,
 )
-from sets import declared, fits
 from tables import DASH, Table, cell
 
 HERE = Path(__file__).parent
-SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
+SCRIPTS = ["records.js", "charts.js", "page.js"]
 TIMES = [
     f"{state}{end}_ms"
     for state in ("warm", "cold", "overlapped")
@@ -114,16 +113,9 @@ def measurements(every):
     """All rows of the devices, as columns, with what belongs to runs, matrices and kernels once."""
     rows = [row for data in every for row in data.times.values()]
     matrices, kernels, runs = {}, {}, {}
-    charted, refused = declared()["lists"]["charted"], {}
-    for matrix, _, kernel in (outcome for data in every for outcome in data.refused):
-        refused.setdefault(matrix, set()).add(kernel)
     for data in every:
         for row in data.times.values():
-            kernels[row["kernel"]] = {
-                "step": row["step"],
-                "format": row["format"],
-                "charted": fits(row["kernel"], charted),
-            }
+            kernels[row["kernel"]] = {"step": row["step"], "format": row["format"]}
             runs[row["run"] + row["device"]] = {
                 "id": row["run"],
                 **{name: row[name] for name in RUN if name in row},
@@ -133,7 +125,6 @@ def measurements(every):
             matrices[name] = {
                 "kind": kind_of(record),
                 "detail": record.get("detail", ""),
-                "refused": sorted(refused.get(name, [])),
                 **papers,
                 **looks(data, record),
             }

@@ -8,7 +8,6 @@ import io
 import json
 import math
 import re
-import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -21,7 +20,6 @@ import he_gao
 import kinds
 import ours
 import record_format
-import regret
 import report
 import scaling
 import style
@@ -736,26 +734,6 @@ class Report(Case):
                 "NVIDIA_H100",
                 [name for name in report.device_names() if not name.startswith("NVIDIA_H100")],
             ),
-        )
-
-    @unittest.skipUnless(shutil.which("node"), "no Node")
-    def test_how_good_the_advice_is(self):
-        # The kernels keep their order on every matrix, so the advice is always right.
-        (found,) = regret.qualities([self.sets["large"]])
-        charted = {
-            kernel
-            for kernel in KERNELS
-            if report.fits(kernel, report.declared()["lists"]["charted"])
-        }
-        self.assertEqual(
-            (
-                found["device"],
-                found["kernels"],
-                found["answers"],
-                found["refused"],
-                found["median"],
-            ),
-            ("Some GPU", len(charted), 10 * len(self.sets["large"].matrices), 0, 0),
         )
 
     def test_page(self):
