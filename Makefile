@@ -27,7 +27,7 @@ $(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/
 	$(link)
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
-  counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
+  counting-cost learn hint test-learn slides questions test-questions bench figures pictures report site test-site test-plots handout grade \
   test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
@@ -139,9 +139,6 @@ bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (
 
 evidence: $(SPMV)  ## which records are stale or missing, and what measures them (BACKEND=cuda: notes this build's code first)
 	@$(MEASURE:%measure.py=%evidence.py) --spmv $(SPMV) $(if $(filter cuda,$(BACKEND)),--update) $(ARGS)
-
-calibrate: $(SPMV)  ## compare stand-ins with the real matrices in FILES=directory; writes plots/CALIBRATION.md
-	@python3 plots/measure/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(call refuse,which matrices? FILES=directory of .mtx or .mtx.gz files))' $(ARGS)
 
 figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
 	@plots/python.sh plots/papers/figures.py $(ARGS)

@@ -54,7 +54,7 @@ BLOCK = re.compile(
     r"^<!-- (output|code|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
 EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
-WRITTEN_BY_SCRIPTS = ("plots/CALIBRATION.md", "plots/figures/TABLES.md")
+WRITTEN_BY_SCRIPTS = ("plots/figures/TABLES.md",)
 
 
 def pages(root):

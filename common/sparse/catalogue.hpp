@@ -7,7 +7,7 @@
 // poster's copy of rail4284 lacks the 4284 slack columns; the collection's qcd5_4 is complex.
 //
 // A stand-in is a generator's matrix of the same kind, whose keys were fitted on real files of that
-// kind (plots/CALIBRATION.md). It has the file's rows and columns exactly and its nonzeros within
+// kind (plots/README.md). It has the file's rows and columns exactly and its nonzeros within
 // 1 % (graphs, dense: exactly). A mesh has two dimensions where nodes have few neighbours and three
 // where they have many, and no row longer than the file's longest. Where the spread of the row
 // lengths is not known, it is a third of what the longest row has above the mean. The Markov

@@ -31,23 +31,11 @@ def files_in(directory):
 
 
 @functools.lru_cache
-def recipes():
-    """{matrix: (specification, kind)} of the catalogue's stand-ins as they are made now."""
+def stand_ins():
+    """{matrix: specification} of the catalogue's stand-ins as they are made now."""
     lines = (ROOT / "common" / "sparse" / "catalogue.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line.count("\t") == 7]
-    return {row[0]: (row[7], row[6]) for row in rows if row[1] != "-"}
-
-
-@functools.lru_cache
-def stand_ins():
-    """{matrix: specification}."""
-    return {name: specification for name, (specification, _) in recipes().items()}
-
-
-def kind_of_stand_in(matrix):
-    """The kind of its recipe in calibration.csv: with a colon that of a generator for a structure of its own."""
-    specification, kind = recipes().get(matrix, (":", "-"))
-    return specification.split(":")[0] + ":" if kind == "-" else kind
+    return {row[0]: row[7] for row in rows if row[1] != "-"}
 
 
 @functools.lru_cache

@@ -6,10 +6,10 @@ import sys
 import unittest
 import unittest.mock
 
-import calibrate
 import compare
 import record_format
 import sensitivity
+import recipes
 from record_format import RecordError, description_of, join, parsed, records_in
 from records import (
     RESULTS,
@@ -274,43 +274,13 @@ class StandIns(Scratch):
 
     def test_what_recipes_reached(self):
         sectors = {"csr_vector": 4.0, "pcsr_one_pass": 4.0}
-        records = {
-            ("coupled", p, "cpu"): {
-                "real": {"sectors": sectors},
-                "made": {"sectors": {**sectors, "csr_vector": 3.0}},
-            }
-            for p in ("f64", "f32")
-        }
-        self.assertEqual(calibrate.reached(records)["circuit"], (1, [-25, 0, -25, 0]))
-        of_fitted = {("memplus", *key[1:]): record for key, record in records.items()}
-        self.assertEqual(calibrate.reached(of_fitted)["circuit"], (0, []))
-
-    def test_the_page_of_calibration_is_what_the_records_say(self):
-        self.assertEqual(
-            calibrate.TABLE.read_text(encoding="utf-8"), calibrate.page(calibrate.read())
-        )
-
-    def test_times_of_calibration(self):
-        of = {"file": "f", "precision": "f64"}
-        counted = {**of, "stand_in": self.NOW}
-        timed = {
-            **of,
-            "stand_in": self.NOW,
-            "real": {"warm_ms": {"csr_vector": 1.0}},
-            "made": {"device": "Some GPU", "warm_ms": {"csr_vector": 1.5}},
-        }
-        records = {("f", "f64", "cpu"): counted, ("f", "f64", "cuda"): timed}
-        self.assertEqual(calibrate.time_errors(records, "f"), [50])
-        timed["made"]["warm_ms"]["csr_scalar"] = timed["real"]["warm_ms"]["csr_scalar"] = 1.0
-        rows = [{"file": "f", "kind": "mesh"}]
-        with (
-            unittest.mock.patch.object(calibrate, "read", lambda: records),
-            unittest.mock.patch.object(calibrate, "listed", lambda: rows),
-        ):
-            self.assertEqual(calibrate.time_ratios.__wrapped__("mesh"), (1.025, 1.475))
-            self.assertIsNone(calibrate.time_ratios.__wrapped__("circuit"))
-        timed["stand_in"] = self.BEFORE
-        self.assertEqual(calibrate.time_errors(records, "f"), [])
+        counts = [
+            {"file": "coupled", "real": sectors, "made": {**sectors, "csr_vector": 3.0}}
+            for _ in range(2)
+        ]
+        self.assertEqual(recipes.reached(counts)["circuit"], (1, [-25, 0, -25, 0]))
+        of_fitted = [{**each, "file": "memplus"} for each in counts]
+        self.assertEqual(recipes.reached(of_fitted)["circuit"], (0, []))
 
 
 class Tidying(Scratch):

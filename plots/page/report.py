@@ -203,7 +203,8 @@ def claims_summary(rows, every):
         papers.setdefault(paper, []).append(claims.first_measured(every, found)[1].verdict)
     lines = []
     for paper, verdicts in papers.items():
-        counts = [(v, verdicts.count(v)) for v in (claims.HOLDS, claims.WEAKER, claims.FELL, "")]
+        told = (claims.HOLDS, claims.WEAKER, claims.FELL, claims.UNJUDGED, "")
+        counts = [(v, verdicts.count(v)) for v in told]
         marks = " ".join(
             f'<span class="verdict {v or "none"}">{n} {("hold" if v == claims.HOLDS and n > 1 else v) or "not measured"}</span>'
             for v, n in counts

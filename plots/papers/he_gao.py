@@ -34,7 +34,6 @@ COLOURS = [
 NONZEROS = published("he_gao_2016_table2").nonzeros()  # of each matrix
 LARGE = 200e6  # bytes: over three times the L2 of an H200
 ORDER = "real files, then stand-ins; each from the fewest nonzeros to the most"
-BARS = " Bars: of PCSR alone; the other kernels' are as long in proportion."
 REBUILT = "cont-300 counts as a file, but its structure is rebuilt from the constraints of its quadratic program, in an assumed order of rows."
 REMARK = (
     "CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
@@ -96,7 +95,7 @@ def figure4_rates(data, gaps):
             )
             for label, patterns in ALGORITHMS.items()
         ]
-        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS, barred=PCSR)
+        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
         for row in published("he_gao_2016_text").where(
             what="gflops_in_most_cases", precision=precision
         ):
@@ -110,7 +109,7 @@ def figure4_rates(data, gaps):
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, warm", "GFLOP/s", 6)
     axes.set_xlabel(ORDER)
     gaps.remark(
-        f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. {REMARK} {style.WARM}{BARS}"
+        f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. {REMARK} {style.WARM}"
     )
     style.one_triangle(gaps, names, NONZEROS)
     return figure
@@ -143,7 +142,7 @@ def figure5(data, gaps):
             style.series(gaps, label, names, precision, patterns, share_of_peak, "cold")
             for label, patterns in ALGORITHMS.items()
         ]
-        style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False, barred=PCSR)
+        style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
         axes.set_ylim(-3, 112)  # marks at 0 are whole
         share = said.value(what="share_of_peak", precision=precision)
         lines = [
@@ -201,8 +200,7 @@ def figure5(data, gaps):
         "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
         "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. "
         + style.SPREAD
-        + BARS
-        + " A bar above the copy promises too much: its ends come from pairs of small files, whose times memory did not limit (circuits: two files). "
+        + " "
         + REMARK
         + f" Figure 5 itself is lost: the bytes by which the text's rates of the {GPU} are counted the paper does not "
         "give, and they are not ours (step 06)."
@@ -356,9 +354,7 @@ def parallel_figure(data, gaps):
             "Each kernel is compared with itself on one GPU, in the faster of the ways measured there, with or without exchange; so a higher mark is no shorter time. "
             "Ours is not drawn without communication: only graphs were measured so, and on one GPU a persistent kernel may be faster. Above 100%: each GPU has an L2 of its own for its part of the matrix."
         )
-        gaps.remark(
-            f"Warm: one step follows the other. {style.SPREAD} No broad bars: on several GPUs no pair of stand-in and real file was timed."
-        )
+        gaps.remark(f"Warm: one step follows the other. {style.SPREAD}")
     if made:
         gaps.remark(f"{STAND_IN[:-1]}: {made} of {len(names)} matrices.")
     for gpus in (2, 4):

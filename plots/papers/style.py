@@ -5,9 +5,8 @@ import textwrap
 from statistics import fmean, geometric_mean, median
 from typing import NamedTuple
 
-from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note, gflops, kind_of_stand_in, short, starred
+from records import STAND_IN, code_note, gflops, short, starred
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -72,10 +71,7 @@ class Gaps:
 
     def __init__(self, data):
         self.data, self.asked, self.remarks, self.found = data, {}, [], []
-        self.without_names, self.has_ranges = (
-            set(),
-            False,
-        )  # matrices that are shown without their names; whether broad bars are
+        self.without_names = set()  # matrices that are shown without their names
 
     def find(self, series, matrix, precision, patterns, gpu=True, state="warm"):
         """The fastest record, noted as missing where there is none."""
@@ -113,9 +109,6 @@ class Gaps:
             lines.append(
                 f"{STAND_IN[:-1]}: {len(made)} of {len(shown | self.without_names)} matrices."
             )
-        lines += [reach({kind_of_stand_in(matrix) for matrix in made}, self.has_ranges)] * bool(
-            made
-        )
         if everything and not shown:
             return [*lines, not_measured(self.data)]
         if everything - shown:
@@ -177,9 +170,6 @@ def finish(figure, notes):
 FILLS = {"file": "full", "generated": "left", "stand-in": "none"}
 SOURCES = {"file": "real files", "generated": "generated", "stand-in": "stand-ins"}
 MARK = {"markersize": 5, "markeredgewidth": 0.9, "markerfacecoloralt": "white"}
-
-
-BROAD = {"alpha": 0.3, "solid_capstyle": "butt", "zorder": 1}  # bars: ranges_of()
 SHADE = {"color": "#f3f3f3", "linewidth": 0, "zorder": 0}  # every other column
 
 
@@ -214,18 +204,15 @@ def logarithmic(axis):
     axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
 
 
-def source_legend(axes, sources, has_ranges=False):
-    """What the fillings mean, unless all are real files, and broad bars."""
+def source_legend(axes, sources):
+    """What the fillings mean, unless all are real files."""
     for source in [source for source in FILLS if source in sources and set(sources) != {"file"}]:
         axes.plot([], [], "o", color=BLACK, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
-    if has_ranges:
-        axes.plot([], [], color=BLACK, linewidth=3.5, label="where its real file may be", **BROAD)
 
 
-def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=(), barred=None):
+def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
     """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
-    paper's value; `theirs` names its device. `ranges`: of each group the factors between which a broad bar goes, or None;
-    `barred`: the labels of the series that have them, if not all."""
+    paper's value; `theirs` names its device."""
     width, dash = (
         (0.9, {"markersize": 4.5, "markeredgewidth": 2.2})
         if len(groups) > 15
@@ -249,16 +236,6 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
                 ecolor=colour,
                 label="_",
             )
-        for i in there:
-            if ranges and ranges[i] and (barred is None or one.label in barred):
-                axes.plot(
-                    [at[i]] * 2,
-                    [one.values[i] * factor for factor in ranges[i]],
-                    color=colour,
-                    linewidth=3.5,
-                    label="_",
-                    **BROAD,
-                )
         for source, fill in FILLS.items():
             of = [i for i in there if sources[i] == source]
             if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
@@ -304,41 +281,21 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
     for group in range(1, len(groups), 2):
         axes.axvspan(group - 0.5, group + 0.5, **SHADE)
     axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
-    source_legend(axes, sources, any(ranges))
+    source_legend(axes, sources)
     if not axes.lines:
         axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
     return axes
 
 
-def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True, **options):
-    """dots() whose groups are matrices: rates, which a stand-in's time makes too low where it is too long."""
+def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True):
+    """dots() whose groups are matrices."""
     sources = [gaps.data.source(name) or "file" for name in matrices]
     if set(sources) == {"generated"}:  # no marks need to be told apart
         gaps.remark("All matrices are generated, as the paper's were.")
         sources = ["file"] * len(sources)
     return dots(
-        axes,
-        [gaps.data.label(name) for name in matrices],
-        series,
-        sources,
-        theirs,
-        colours,
-        log,
-        ranges_of(gaps, matrices),
-        **options,
+        axes, [gaps.data.label(name) for name in matrices], series, sources, theirs, colours, log
     )
-
-
-def ranges_of(gaps, matrices, of_ratios=False):
-    """Of each matrix between which factors of a rate, or of a ratio of rates, the real file's is; None but for stand-ins."""
-    ranges = [
-        gaps.data.source(name) == "stand-in"
-        and time_ratios(kind_of_stand_in(name), of_ratios)
-        or None
-        for name in matrices
-    ]
-    gaps.has_ranges |= any(ranges)
-    return ranges
 
 
 def ratios(axes, gaps, own, gpu, means, greatest=()):
@@ -363,19 +320,8 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
         label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""),
     )
     for x, of in zip(at, found):
-        for matrix, factors, level in zip(
-            of, ranges_of(gaps, of, True), apart(list(of.values()), 1.18, 9)
-        ):
+        for matrix, level in zip(of, apart(list(of.values()), 1.18, 9)):
             place, ratio = x + 0.18 + 0.06 * level, of[matrix]
-            if factors:
-                axes.plot(
-                    [place] * 2,
-                    [ratio * factor for factor in factors],
-                    color=BLUE,
-                    linewidth=2,
-                    label="_",
-                    **{**BROAD, "alpha": 0.2},
-                )
             axes.plot(place, ratio, "o", color="white", label="_", **{**MARK, "markersize": 3.5})
             axes.plot(
                 place,
@@ -414,7 +360,7 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
                         starred(m, data.source(m)) for m in sorted(far, key=far.get, reverse=True)
                     ]
                     axes.text(x + 0.28, geometric_mean(far.values()), "\n".join(names), va="center")
-    source_legend(axes, [data.source(matrix) for of in found for matrix in of], gaps.has_ranges)
+    source_legend(axes, [data.source(matrix) for of in found for matrix in of])
     axes.axhline(1, color=BLACK, linewidth=0.7)
     for x in at[1::2]:
         axes.axvspan(x - 0.5, x + 0.5, **SHADE)

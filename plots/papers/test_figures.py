@@ -441,25 +441,6 @@ class Series(Case):
             ],
         )
 
-    def test_only_the_series_named_have_bars(self):
-        axes = style.new_figure(4, 3, "").subplots()
-        style.dots(
-            axes,
-            ["a", "b"],
-            [style.Series("one", [0.5, 40]), style.Series("other", [30, 20])],
-            ["file", "stand-in"],
-            ranges=[None, (0.8, 1.2)],
-            barred=["one"],
-        )
-        self.assertEqual(
-            [
-                list(line.get_ydata())
-                for line in axes.get_lines()
-                if line.get_alpha() and len(line.get_ydata())
-            ],
-            [[32, 48]],
-        )
-
     def test_what_pulls_at_a_mean_is_named(self):
         axes = style.new_figure(4, 3, "").subplots()
         alike = dict.fromkeys(["cant", "thermal2", "ecology2", "memchip"], 1.0)
@@ -641,7 +622,7 @@ class Report(Case):
         self.assertTrue(short.notes[0].startswith(f"Of {len(claims.CLAIMS)} claims, holds: "))
         none = claims.short_table(self.sets["none"])
         self.assertEqual(none.rows, [])
-        self.assertIn("fell: 0; not measured yet: 22.", none.notes[0])
+        self.assertIn("fell: 0; cannot be judged: 0; not measured yet: 22.", none.notes[0])
 
     def test_our_fastest_is_compared_on_the_matrices_that_both_have(self):
         write(
@@ -701,6 +682,21 @@ class Report(Case):
         self.assertEqual(verdict(1.2, 1.2, 1.1), claims.WEAKER)  # not the same at 1
         self.assertEqual(verdict(1, 1.2, 1.1, 0.9), claims.WEAKER)
         self.assertEqual(verdict(1, 1.2, 0.9), claims.FELL)
+
+    def test_the_order_of_partitions_is_judged_on_real_files_alone(self):
+        def said(source):
+            found = {
+                (row["matrix"], way): {"percent": percent, "source": source}
+                for row in published("he_gao_2016_table4")
+                for way, percent in (("I", 70), ("II", 80))
+            }
+            with mock.patch.object(he_gao, "efficiencies", lambda *_: found):
+                return claims.pcsr_balance(8)[1](None)
+
+        self.assertEqual(said("file").verdict, claims.HOLDS)
+        self.assertEqual(said("stand-in"), ("real files among the 15 matrices: 0", claims.UNJUDGED))
+        with mock.patch.object(he_gao, "efficiencies", lambda *_: {}):
+            self.assertIsNone(claims.pcsr_balance(8)[1](None))
 
     def test_records_of_one_s_own(self):
         file = self.root / "mine.jsonl"
