@@ -55,8 +55,9 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
+STEP_TESTS = $(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))'
 test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
-	@$(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
+	@$(STEP_TESTS) >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \

@@ -4,9 +4,9 @@
 #include "csr_vector.cuh"
 #include "csr_vector_shared.cuh"
 #include "device/block_threads.hpp"
+#include "device/lanes.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
-#include "rules.hpp"
 
 namespace spmv {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "../02_csr_scalar/csr_scalar.cuh"
-#include "../05_segmented_scan/segscan_shuffle.cuh"
+#include "coo.cuh"
+#include "csr.cuh"
 #include "device/block_threads.hpp"
 #include "dia.cuh"
 #include "diagonal_formats.hpp"
@@ -17,7 +17,7 @@
 namespace spmv {
 namespace {
 
-// For all formats, so that they can be compared. (Step 02 launches its kernel, here csr, with 256.)
+// For all formats, so that they can be compared. (Step 02 launches the kernel of csr with 256.)
 constexpr int kThreads = 128;
 
 device::Shape thread_a_row(Index rows, cudaStream_t stream) {
@@ -47,7 +47,7 @@ class CsrSpmv final : public Spmv<T> {
   explicit CsrSpmv(const Problem<T>& problem) : a_(problem.csr) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    device::launch(csr_scalar_kernel<T>, thread_a_row(a_.rows, stream), a_.rows,
+    device::launch(formats::csr_scalar_kernel<T>, thread_a_row(a_.rows, stream), a_.rows,
                    a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(), alpha, x,
                    beta, y);
   }
@@ -74,7 +74,7 @@ class EllSpmv final : public Spmv<T> {
   Index nnz_;
 };
 
-// The ELL part writes all of y; step 05's kernel adds the sums of the triplets to it. Neither uses
+// The ELL part writes all of y; step 05's scan adds the sums of the triplets to it. Neither uses
 // atomics, so the bits are the same in every run. Without a width CUSP's rule chooses it; with
 // width 0 it is COO.
 template <typename T>
@@ -85,17 +85,17 @@ class HybSpmv final : public Spmv<T> {
         ell_(problem.csr, chosen_ ? hyb_width(problem.csr) : *its_width),
         coo_(coo_from(problem.csr, ell_.width)),
         nnz_(problem.csr.nnz),
-        tiles_(device::divide_up(coo_.nnz, kTile)),
+        tiles_(device::divide_up(coo_.nnz, formats::kTile)),
         carries_("carries", tiles_) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     launch_ell(ell_, alpha, x, beta, y, stream);
-    device::launch(segscan_shuffle_kernel<T>, {dim3(tiles_), dim3(32 * kWarps), 0, stream},
-                   static_cast<unsigned>(coo_.nnz), coo_.row_indices.data(),
-                   coo_.column_indices.data(), coo_.values.data(), alpha, x, T{1}, y,
-                   carries_.data());
+    device::launch(
+        formats::segscan_shuffle_kernel<T>, {dim3(tiles_), dim3(32 * formats::kWarps), 0, stream},
+        static_cast<unsigned>(coo_.nnz), coo_.row_indices.data(), coo_.column_indices.data(),
+        coo_.values.data(), alpha, x, T{1}, y, carries_.data());
     if (tiles_ < 2) return;  // nothing to carry
-    device::launch(add_carries_kernel<T>,
+    device::launch(formats::add_carries_kernel<T>,
                    {dim3(device::divide_up(tiles_, kThreads / 32)), dim3(kThreads), 0, stream},
                    coo_.nnz, tiles_, coo_.row_indices.data(), carries_.data(), alpha, y);
   }

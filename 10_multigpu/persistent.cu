@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
-#include "../03_csr_vector/rules.hpp"
 #include "../06_pcsr/one_pass/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
 #include "device/ipc.hpp"
+#include "device/lanes.hpp"
 #include "device/launch.hpp"
 #include "machine.hpp"
 #include "persistent.cuh"

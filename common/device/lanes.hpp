@@ -1,4 +1,5 @@
-// What the host decides before a kernel of step 03 runs.
+// How many lanes of a warp share a row where each row has equally many: step 03, and the rows of
+// step 10.
 #pragma once
 
 #include <algorithm>
