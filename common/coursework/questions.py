@@ -14,6 +14,7 @@ import functools
 import hashlib
 import itertools
 import math
+import os
 import re
 import subprocess
 import sys
@@ -78,11 +79,29 @@ def evaluate(formula, values):
     return eval(formula, {"__builtins__": {}, **FUNCTIONS, **values})  # noqa: S307
 
 
+def numbers_of(puzzle):
+    """{name: number} that the host's part of a puzzle sets."""
+    text = (ROOT / f"common/primer/puzzles/{puzzle}.cu").read_text(encoding="utf-8")
+    return {name: int(number) for name, number in re.findall(r"\b(\w+) = (\d+)(?=[,;])", text)}
+
+
 @functools.cache
 def run(command):
-    """What a command prints; the same one is run once."""
+    """What a command prints; the same one is run once. Nothing that was given to `make questions` reaches it (SEED is one of
+    step 10's variables, too)."""
+    given = re.findall(r"(\w+)=", os.environ.get("MAKEFLAGS", ""))
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in given and not key.startswith(("MAKE", "MFLAGS"))
+    }
     done = subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120
+        ["bash", "-c", command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
     )
     return done.stdout + done.stderr
 
@@ -107,6 +126,7 @@ def make(parser, common, name, seed):
     if "body" in section:
         puzzle, number = section["body"].split()
         code = bodies()[puzzle][int(number)][1].rstrip()
+        values = {**numbers_of(puzzle), **values}
     values_and_common = {**common, **values, "code": ""}
 
     def filled(key):

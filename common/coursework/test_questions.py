@@ -1,5 +1,6 @@
 """Tests of the questions' formats; make test-questions runs their commands."""
 
+import os
 import re
 import tempfile
 import unittest
@@ -62,6 +63,17 @@ class Questions(unittest.TestCase):
         self.assertEqual(drawn, {3, 4, 5})
         self.assertEqual(questions.chosen("number", {"n": [3, 4, 5]}, 1)["n"], 3)
 
+    def test_numbers_of_a_puzzle_are_its_own(self):
+        source = (questions.ROOT / "common/primer/puzzles/07_histogram.cu").read_text()
+        n = questions.numbers_of("07_histogram")["n"]
+        self.assertIn(f"const int n = {n},", source)
+        self.assertIn("{n}", questions.read()[0]["atomic_requests"]["text"])
+
+    def test_variables_of_make_reach_no_command(self):
+        made = {"MAKEFLAGS": "s -- SEED=2027 ARGS=x", "SEED": "2027", "ARGS": "x"}
+        with mock.patch.dict(os.environ, made):
+            self.assertEqual(questions.run("echo [$SEED$ARGS$MAKEFLAGS]"), "[]\n")
+
     def test_formats(self):
         found = [
             Question(
@@ -110,7 +122,8 @@ class Questions(unittest.TestCase):
                 if "body" in section:
                     self.assertIn("{code}", section["text"])
                 named = set(re.findall(r"\{(\w+)\}", section["text"])) - {"code"}
-                self.assertLessEqual(named, set(section))
+                puzzle = section.get("body", "07_histogram 0").split()[0]
+                self.assertLessEqual(named, {*section, *questions.numbers_of(puzzle)})
 
 
 class Answers(unittest.TestCase):
