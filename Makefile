@@ -78,7 +78,7 @@ hint:  ## one hint for it, and the next one when called again
 	@{ $(LEARN) --hint $(EXERCISE) $(ARGS); } $(or_quit)
 
 test-learn:  ## test the puzzles, their solutions and make learn (LEARN=full: also what is said of mistakes)
-	@$(MAKE) -C common/primer BACKEND=cpu runner
+	@$(MAKE) -C common/coursework BACKEND=cpu kit
 	@python3 -m unittest discover -s common/primer/tests
 
 try:  ## both commands, and run, test and check of every step, a line each: with a GPU, with two, without
@@ -187,11 +187,11 @@ slides:  ## render the five lectures of common/coursework/slides_*.md into build
 	  echo "build/slides/$$name.html, and with notes $${name}_notes.html" || exit 1; done $(or_quit)
 
 questions:  ## 70 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
-	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/primer runner
+	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/coursework BACKEND=cpu kit
 	@python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
 
 test-questions:  ## run the commands that prove their answers (QUESTIONS=full: those that compile code, too)
-	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/primer runner
+	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/coursework BACKEND=cpu kit
 	@python3 -m unittest discover -q -s common/coursework -p test_questions.py
 	@python3 common/coursework/questions.py --check $(if $(filter full,$(QUESTIONS)),,--quick) --seed $(or $(SEED),1)
 

@@ -33,6 +33,33 @@ class Unusable(Exception):
     """The files could not be compiled, and not because of what is in them."""
 
 
+def compile_sources(kit, source, objects):
+    """(whether it worked, what the compiler said) of the kernels in the directory `source`, whose runner is to be in
+    `objects`."""
+    compiler = (kit / "compiler").read_text(encoding="utf-8").strip()
+    command = [
+        "make",
+        "-C",
+        str(ROOT / "common/coursework"),
+        "BACKEND=cpu",
+        f"CXX={compiler}",
+        f"KIT={kit}",
+        "WARNINGS=-fmax-errors=3",
+        "runner",
+        f"SOURCES={source}",
+        f"TO={objects}",
+    ]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
+    environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
+    # (A line of the source for each warning can be a lot.)
+    with tempfile.TemporaryFile(dir=objects.parent) as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
+        output.seek(0)
+        text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
+    text = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", text, flags=re.MULTILINE)
+    return done.returncode == 0, text.replace(f"{ROOT}/", "")
+
+
 class Build:
     def __init__(self, request):
         self.course, self.out, self.kit = (Path(request[key]) for key in ("course", "out", "kit"))
@@ -55,32 +82,8 @@ class Build:
 
     def compile(self):
         """(whether it worked, what the compiler said)."""
-        compiler = (self.kit / "compiler").read_text(encoding="utf-8").strip()
-        command = [
-            "make",
-            "-C",
-            str(ROOT / "common/coursework"),
-            "BACKEND=cpu",
-            f"CXX={compiler}",
-            f"KIT={self.kit}",
-            "WARNINGS=-fmax-errors=3",
-            "runner",
-            f"SOURCES={self.source / self.step}",
-            f"TO={self.out / 'objects'}",
-        ]
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
-        environment["MAKEFLAGS"] = re.sub(
-            r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", "")
-        )
-        with tempfile.TemporaryFile(
-            dir=self.out
-        ) as output:  # a line of the source for each warning can be a lot
-            done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
-            output.seek(0)
-            text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
-        text = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", text, flags=re.MULTILINE)
-        text = text.replace(f"{self.source}/", "").replace(f"{ROOT}/", "")
-        return done.returncode == 0, text
+        good, text = compile_sources(self.kit, self.source / self.step, self.out / "objects")
+        return good, text.replace(f"{self.source}/", "")
 
     def run(self):
         for place in (self.source, self.out / "objects"):

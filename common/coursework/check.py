@@ -282,12 +282,12 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     }
     for target in exercise.targets:
         record = records.get((target.kernel, drawn(target.matrix, seed)))
-        result.targets.append(
-            Measured(target, counter(target, record), worst_line(target, record), record["steps"])
-            if record
-            else Measured(target, NOT_COUNTED)
-        )
+        result.targets.append(measured(target, record) if record else Measured(target, NOT_COUNTED))
     return result
+
+
+def measured(target, record):
+    return Measured(target, counter(target, record), worst_line(target, record), record["steps"])
 
 
 NOT_COUNTED = float("nan")  # for a kernel that is wrong on the target's matrix
@@ -333,7 +333,7 @@ def verdict_on_target(measured):
         return f"your {target.what()} were not counted: the kernel is wrong on {target.matrix}"
     if value is None:
         return f"your kernel makes no {target.what()}; the target is {target.counter} of {target.limit()}"
-    text = f"your {target.what()}: {value:.3g} {target.counter}; the target is {target.limit()}"
+    text = f"your {target.what()}: {value:.{3 if value < 1000 else 0}{'g' if value < 1000 else 'f'}} {target.counter}; the target is {target.limit()}"
     if measured.met():
         return text
     if target.met(value):

@@ -110,22 +110,22 @@ def words(text):
     return text.replace(",", " ").split()
 
 
-def read_target(name, section):
+def read_target(section, kernel="", matrix=""):
     at_most, at_least = section.getfloat("at_most"), section.getfloat("at_least")
     if (at_most is None) == (at_least is None):
         raise ExerciseError(f"[{section.name}]: give at_most or at_least")
     if section["counter"] not in COUNTERS:
         raise ExerciseError(f"[{section.name}]: counter is one of {', '.join(COUNTERS)}")
     return Target(
-        name,
-        section["kernel"],
-        section["matrix"],
+        section.name.split(": ")[1],
+        kernel or section["kernel"],
+        section.get("matrix", matrix),
         section["counter"],
         section.get("array", ""),
         section.get("access", "load"),
         at_most,
         at_least,
-        section.getint("points"),
+        section.getint("points", 0),
         paragraphs(section["reason"]).replace("\n", " "),
         section.getint("busiest_warp"),
     )
@@ -160,7 +160,7 @@ def read_step(directory, variant=None):
             if name == "step":
                 continue
             if ": " in name:
-                targets.append((name.split(": ")[0], read_target(name.split(": ")[1], section)))
+                targets.append((name.split(": ")[0], read_target(section)))
                 continue
             hints = [paragraphs(section[key]) for key in section if key.startswith("hints")]
             exercises[name] = Exercise(
@@ -343,8 +343,9 @@ def own_questions(path, step):
 
 
 # What a target may ask of the rows of a record's "lines" that are about its array: the sum of one field, and what it is divided
-# by, another or the number of nonzeros.
+# by: another, the number of nonzeros, or nothing.
 COUNTERS = {
+    "requests": ("requests", None),
     "sectors per request": ("sectors", "requests"),
     "lanes per request": ("lanes", "requests"),
     "lanes on one address": ("lanes", "addresses"),
@@ -360,7 +361,7 @@ def counter(target, record):
     above, below = COUNTERS[target.counter]
     space = "shared" if above == "bank_passes" else "global"
     rows = [row for row in rows_of(target, record) if row["space"] == space]
-    divisor = record["nnz"] if below == "nnz" else sum(row[below] for row in rows)
+    divisor = sum(row[below] for row in rows) if below and below != "nnz" else record.get(below, 1)
     if not rows or not divisor:
         return None
     return (

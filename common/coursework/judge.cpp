@@ -8,6 +8,9 @@
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
 //    "seconds": 120}
 //
+// (or, of a puzzle of common/primer, {"runner": [7, 8], "puzzle": n, "seconds": 20}, n being the
+// number that it is called with, or 0: the matrix's name is "" then, the kernel's "puzzle")
+//
 // ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends)
 //
 // and writes JSON Lines to its standard output:
@@ -65,6 +68,7 @@ constexpr int kLockstep = 3;
 constexpr Index kMostRowsInLockstep = 300;
 constexpr int kMostNonzerosInLockstep = 3000;
 constexpr int kRandomMatrices = 40;
+constexpr std::size_t kMostIndices = 12;  // of wrong elements that are listed
 
 void say(const Line& line) {
   std::cout << line.dump(-1, ' ', true, Line::error_handler_t::replace) << '\n' << std::flush;
@@ -152,8 +156,10 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> targets;
   std::uint64_t seed = 1;
   int seconds = 120;
+  std::optional<int> puzzle;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, runner, kernels, matrices, targets, seed, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, kernels, matrices, targets, seed,
+                                                seconds)
 
 // The runner closed its pipe (the text is empty), takes too long, or lies.
 class RunnerEnded : public std::runtime_error {
@@ -189,6 +195,7 @@ class Runner {
   Reply receive(std::size_t y_bytes) const {
     try {
       Reply reply = read_reply(frame(kMostAnswer));
+      for (const auto& [name, size] : reply.arrays) y_bytes += 2 * size * sizeof(double);
       if (reply.is_done()) reply.y = frame(y_bytes);
       if (reply.is_done() && reply.y.size() != y_bytes) throw ProtocolError("y has another size");
       return reply;
@@ -240,18 +247,71 @@ class Judge {
     for (int order = 0; order < kLockstep; ++order) {
       const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      Line line{{"counted", kernel}, {"matrix", name}, {"nnz", problems_.triplets().nnz()}};
-      line["steps"] = outcome.reply.steps;
-      line["time"] = outcome.reply.time;
-      line["lines"] = outcome.reply.counts;
-      say(line);
-      return;
+      return say_counts(kernel, name, problems_.triplets().nnz(), outcome.reply);
     }
+  }
+
+  // A puzzle, in four orders, and counted where it is right.
+  void check_puzzle(int argument) {
+    say({{"kernel", "puzzle"}, {"matrices", 1}});
+    for (int order = 0; order <= kLockstep; ++order) {
+      const Reply reply = run_puzzle({argument, false, order});
+      const std::string wrong = reply.is_done() ? describe_wrong(reply) : reply.text;
+      if (wrong.empty()) continue;
+      return say({{"matrix", ""},
+                  {"right", false},
+                  {"kind", !reply.is_done() ? "error"
+                           : order == 0     ? "result"
+                                            : "order"},
+                  {"what", wrong}});
+    }
+    say({{"matrix", ""}, {"right", true}});
+    say_counts("puzzle", "", 1, run_puzzle({argument, true, 0}));
   }
 
   const std::string& trying() const { return trying_; }
 
  private:
+  static void say_counts(const std::string& kernel, const std::string& matrix, Index nnz,
+                         const Reply& reply) {
+    say({{"counted", kernel},
+         {"matrix", matrix},
+         {"nnz", nnz},
+         {"steps", reply.steps},
+         {"time", reply.time},
+         {"lines", reply.counts}});
+  }
+
+  Reply run_puzzle(const PuzzleRun& asked) {
+    send(asked);
+    return runner_.receive(0);
+  }
+
+  // Which elements of a puzzle's arrays are not as they should be; "" if all are.
+  static std::string describe_wrong(const Reply& reply) {
+    const auto elements = spmv::coursework::elements<double>(reply.y);
+    std::size_t begin = 0;
+    for (const auto& [name, size] : reply.arrays) {
+      const double* const got = elements.data() + begin;
+      const double* const expected = got + size;
+      begin += 2 * size;
+      std::vector<std::size_t> wrong;
+      for (std::size_t i = 0; i < size; ++i) {
+        if (!(got[i] == expected[i])) wrong.push_back(i);
+      }
+      if (wrong.empty()) continue;
+      const std::size_t first = wrong.front();
+      const auto listed = wrong.begin() + std::min(wrong.size(), kMostIndices);
+      return fmt::format(
+          "{}[{}] {}; {} is expected. {} of {} elements are wrong: {}{}.", name, first,
+          std::isnan(got[first]) ? "was never written, or was computed from NaN"
+                                 : fmt::format("is {}", got[first]),
+          expected[first], wrong.size(), size, fmt::join(wrong.begin(), listed, ", "),
+          listed == wrong.end() ? "" : " and others");
+    }
+    return "";
+  }
+
   void send(const Json& request) {
     std::string bytes;
     Json::to_msgpack(request, bytes);
@@ -498,14 +558,18 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
 
 void run() {
   std::signal(SIGPIPE, SIG_IGN);
-  const auto options = Json::parse(std::cin).get<Options>();
-  std::vector<test::NamedMatrix> matrices = matrices_of(options);
+  const Json asked = Json::parse(std::cin);
+  auto options = asked.get<Options>();
+  if (asked.contains("puzzle")) options.puzzle = asked.at("puzzle").get<int>();
+  std::vector<test::NamedMatrix> matrices;
+  if (!options.puzzle) matrices = matrices_of(options);
   const Runner runner(options.runner, options.seconds);
   if (!runner.has_started()) {
     return say({{"failure", "it did not start"}});
   }
   Judge judge(runner);
   try {
+    if (options.puzzle) return judge.check_puzzle(*options.puzzle);
     for (const std::string& kernel : options.kernels) {
       judge.check(kernel, matrices);
       if (&kernel == &options.kernels.front()) matrices.pop_back();  // once is enough

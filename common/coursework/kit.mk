@@ -18,6 +18,8 @@ judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_
   $(addprefix coursework/,judge.cpp protocol.cpp drawing.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp harness/time_model.cpp \
   simt/*.cpp coursework/filter.cpp coursework/frames.cpp coursework/runner.cpp coursework/protocol.cpp)
+# In a handout there are no puzzles.
+runner_sources += $(if $(call in_common,primer/puzzle.cpp),$(call in_common,primer/puzzle.cpp harness/trace.cpp harness/profile.cpp))
 
 ifeq ($(KIT_CXXFLAGS),)
   judge_objects := $(call object,$(judge_sources))
@@ -51,7 +53,7 @@ ifeq ($(findstring clang,$(CXX)),)
   prelude += $(KIT)/prelude.hpp.gch
   bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer \
     --param tsan-instrument-func-entry-exit=1 $(call accepted,-ftrivial-auto-var-init=pattern) -fno-tree-fre \
-    -Wmaybe-uninitialized
+    -Wuninitialized -Wmaybe-uninitialized
   frames := -Wl,--wrap=__tsan_func_entry,--wrap=__tsan_func_exit
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp $(ROOT)/common/coursework/kit.mk

@@ -104,9 +104,18 @@ Reply read_reply(std::string_view text) {
   reply.answer = text_of(json, "answer");
   if (reply.answer == "refused" || reply.answer == "failed") {
     reply.text = text_of(json, "text");
-  } else if (!reply.is_done()) {
-    throw ProtocolError("an answer of no known kind");
-  } else if (json.contains("counts")) {
+    return reply;
+  }
+  if (!reply.is_done()) throw ProtocolError("an answer of no known kind");
+  if (json.contains("arrays")) {
+    const Json& arrays = json["arrays"];
+    if (!arrays.is_array() || arrays.size() > kMostCounts) throw ProtocolError("too many arrays");
+    for (const Json& array : arrays) {
+      reply.arrays.emplace_back(text_of(array, "name"), number_of(array, "size"));
+      if (reply.arrays.back().second > kMostAnswer) throw ProtocolError("an array is too large");
+    }
+  }
+  if (json.contains("counts")) {
     const Json& counts = json["counts"];
     if (!counts.is_array() || counts.size() > kMostCounts) throw ProtocolError("too many counters");
     for (const Json& count : counts) reply.counts.push_back(count_of(count));

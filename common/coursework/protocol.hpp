@@ -5,10 +5,10 @@
 // trusts nothing that arrives: every length is limited before it is allocated, every field is
 // checked, and text is made printable.
 //
-//   judge -> runner   MessagePack: a matrix, which is not answered, or what to multiply
-//                     (Product)
-//   runner -> judge   first kHello; then for each product one answer, as JSON text, and where that
-//                     says "done", y
+//   judge -> runner   MessagePack: a matrix, which is not answered, what to multiply (Product), or
+//                     how to run the puzzle that the runner is linked with (PuzzleRun)
+//   runner -> judge   first kHello; then for each product or run one answer, as JSON text, and
+//                     where that says "done", y or the puzzle's arrays
 //
 // A frame is its length (4 bytes) and as many bytes; both processes run on one machine, so numbers
 // in arrays are in its own byte order.
@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spmv::coursework {
@@ -73,6 +74,14 @@ struct Product {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, again,
                                    checked, padding_limit, x, y)
 
+// One run of a puzzle (common/primer) that is asked for.
+struct PuzzleRun {
+  int puzzle = 0;  // the number that it is called with; 0: none
+  bool counted = false;
+  int order = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PuzzleRun, puzzle, counted, order)
+
 using Deadline = std::chrono::steady_clock::time_point;
 
 // Writes all of a frame, or returns false: the other end is closed.
@@ -84,9 +93,12 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
 
 // An answer, checked.
 struct Reply {
-  std::string answer;        // "done", "refused" or "failed"
-  std::string text;          // of the latter two: why; printable
-  std::string y;             // of the first: the elements' bytes, as doubles;
+  std::string answer;  // "done", "refused" or "failed"
+  std::string text;    // of the latter two: why; printable
+  std::string y;       // of the first: the elements' bytes, as doubles;
+  std::vector<std::pair<std::string, std::size_t>>
+      arrays;                // of a puzzle, with their sizes: y has
+                             // the elements of each, then those that it should have;
   std::vector<Json> counts;  // if they were asked for, what a line of a kernel asked of one
                              // array in one way,
   std::uint64_t steps = 0;   // requests of the busiest warp, over all launches,

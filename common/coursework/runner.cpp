@@ -19,6 +19,7 @@
 #include "device/csr.hpp"
 #include "harness/kernel.hpp"
 #include "harness/time_model.hpp"
+#include "primer/run.hpp"
 #include "sparse/convert.hpp"
 
 #include "simt/cache_model.hpp"
@@ -45,16 +46,16 @@ Matrix<T> to_matrix(const Coo<double>& triplets) {
 
 const simt::Gpu& kGpu = *simt::find_gpu("h200");  // whose times are estimated
 
-void configure(const Product& product) {
+void configure(int order, bool counted, bool checked) {
   constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
                                            simt::Schedule::kRandom, simt::Schedule::kLockstep};
   simt::Settings& settings = simt::settings();
-  settings.schedule = kSchedules[std::min<int>(product.order, 3)];
+  settings.schedule = kSchedules[std::min(order, 3)];
   settings.workers = 1;  // one order of a race, and so one result, on every machine
-  settings.check_races = settings.check_uninitialised = product.checked;
+  settings.check_races = settings.check_uninitialised = checked;
   settings.constant_program = true;
   // Small, so that the blocks of a kernel whose threads fetch their work compete for it.
-  settings.multiprocessors = product.counted ? simt::Settings{}.multiprocessors : 4;
+  settings.multiprocessors = counted ? simt::Settings{}.multiprocessors : 4;
 }
 
 // Adds what was counted to an answer.
@@ -96,7 +97,7 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
   std::uint64_t steps = 0;
   for (const auto& [function, counts] : profile.kernels) steps += counts.busiest_warp();
   reply["steps"] = steps;
-  reply["time"] = describe(estimate_time(kernel, work_of(profile), kGpu));
+  reply["time"] = kernel.empty() ? "" : describe(estimate_time(kernel, work_of(profile), kGpu));
 }
 
 template <typename T>
@@ -157,6 +158,26 @@ std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, const Coo<do
   return {reply, {result.begin(), result.end()}};
 }
 
+// The answer, and of each array the elements that it has and those that it should have.
+std::pair<Json, std::vector<double>> run_puzzle(const PuzzleRun& asked) {
+  Json reply{{"answer", "done"}, {"arrays", Json::array()}};
+  std::vector<double> elements;
+  try {
+    if (asked.counted) simt::start_profile(&kGpu);
+    for (const primer::Outcome& array : primer::run(asked.puzzle)) {
+      reply["arrays"].push_back({{"name", array.name}, {"size", array.got.size()}});
+      for (const auto* part : {&array.got, &array.expected}) {
+        elements.insert(elements.end(), part->begin(), part->end());
+      }
+    }
+    if (asked.counted) fill_counts(reply, "", simt::stop_profile());
+  } catch (const device::DeviceError& error) {
+    if (asked.counted) simt::stop_profile();
+    return {{{"answer", "failed"}, {"text", error.what()}}, {}};
+  }
+  return {reply, elements};
+}
+
 int run() {
   // Answers have a descriptor of their own, so that what a kernel prints is not one.
   const int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -177,11 +198,19 @@ int run() {
       triplets.values = elements<double>(request.at("values").get_binary());
       continue;
     }
-    const auto product = request.get<Product>();
-    configure(product);
-    const Kernel& kernel = *find_kernels(product.kernel).at(0);
-    const auto [reply, y] = product.single ? multiply<float>(kernel, triplets, product)
-                                           : multiply<double>(kernel, triplets, product);
+    std::pair<Json, std::vector<double>> answer;
+    if (request.contains("puzzle")) {
+      const auto asked = request.get<PuzzleRun>();
+      configure(asked.order, asked.counted, true);
+      answer = run_puzzle(asked);
+    } else {
+      const auto product = request.get<Product>();
+      configure(product.order, product.counted, product.checked);
+      const Kernel& kernel = *find_kernels(product.kernel).at(0);
+      answer = product.single ? multiply<float>(kernel, triplets, product)
+                              : multiply<double>(kernel, triplets, product);
+    }
+    const auto& [reply, y] = answer;
     const bool is_done = reply["answer"] == "done";
     if (!send_frame(answers, reply.dump(-1, ' ', true, Json::error_handler_t::replace))) return 2;
     const std::string_view bytes(reinterpret_cast<const char*>(y.data()),
@@ -194,8 +223,13 @@ int run() {
 }  // namespace
 }  // namespace spmv::coursework
 
-int main() {
+// With `--trace FILE` it records a puzzle's run, for common/watch, and asks nobody.
+int main(int count, char** words) {
   try {
+    if (count == 3 && primer::write_trace) {
+      primer::write_trace(words[0], words[2]);
+      return 0;
+    }
     return spmv::coursework::run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "runner: %s\n", error.what());

@@ -30,13 +30,15 @@ sys.path[:0] = [str(ROOT / "common/coursework"), str(ROOT / "common/watch")]
 
 import traces  # noqa: E402
 import watch  # noqa: E402
-from check import tidy  # noqa: E402
+from check import NotJudged  # noqa: E402
 from exercises import hints_of, read_step  # noqa: E402
+from kit import KitError  # noqa: E402
 
 PUZZLES = HERE / "puzzles"
 IN_HANDOUT = not PUZZLES.exists()
+if not IN_HANDOUT:
+    from puzzle import Compiled
 HANDOUTS = ROOT if IN_HANDOUT else Path(os.environ.get("SPMV_HANDOUTS") or ROOT / "handouts")
-BUILT = ROOT / "build/cpu/primer"
 POLL_S = 0.3
 SOLVED, NOT_SOLVED, UNKNOWN = 0, 1, 2
 KEYS = "Enter runs it again; h, w, n or q and Enter: hint, watch, next exercise, quit"
@@ -101,7 +103,6 @@ class Puzzle:
         self.file = HANDOUTS / "puzzles" / f"{name}.cu"
         self.files = [self.file]
         self.solution = f"{shown(HERE / 'tests/solutions.md')}, under {name}"
-        self.program = BUILT / name
 
     def prepare(self):
         if not self.file.exists():
@@ -111,58 +112,28 @@ class Puzzle:
     def describe(self):
         return f"The task is in {shown(self.file)}. Write the kernel there."
 
-    def build(self):
-        if not (BUILT / "puzzle.a").exists():
-            print("The emulator is compiled first, which takes a minute, once.", file=sys.stderr)
-            if make("-C", str(HERE), "runner")[0]:
-                raise LearnError(
-                    "the emulator could not be compiled; make run says what this machine lacks"
-                )
-        return make("-C", str(HERE), "puzzle", f"SOURCE={self.file}", capture=True)
-
     def check(self):
-        """(SOLVED, NOT_SOLVED or UNKNOWN, what to print)."""
-        status, output = self.build()
-        if status:
-            lines = [
-                line
-                for line in output.replace(f"{ROOT}/", "").splitlines()
-                if not line.startswith(("make", "  compile", "  link"))
-            ]
-            return NOT_SOLVED, "  It does not compile:\n" + "\n".join(
-                f"    {line}" for line in lines[:12]
-            )
+        """(SOLVED or NOT_SOLVED, what to print)."""
         try:
-            done = subprocess.run([str(self.program)], capture_output=True, text=True, timeout=20)
-        except subprocess.TimeoutExpired:
-            return (
-                NOT_SOLVED,
-                "  WRONG   it does not come to its end: a loop that some thread never leaves",
-            )
-        if done.returncode < 0:
-            return (
-                NOT_SOLVED,
-                f"  UNSAFE  the process died of signal {-done.returncode}, as after a write outside of a local array",
-            )
-        if done.returncode == UNKNOWN:
-            raise LearnError(done.stderr.strip())
-        text = re.sub(r"(?<=UNSAFE  ).*", lambda match: tidy(match[0]), done.stdout.rstrip())
-        if done.returncode == NOT_SOLVED:
+            solved, text = Compiled(self.file).judge()
+        except (KitError, NotJudged) as error:
+            raise LearnError(str(error)) from None
+        if not solved:
             for number, line in enumerate(
                 self.file.read_text(encoding="utf-8", errors="replace").splitlines(), 1
             ):
                 if "TODO" in line:
                     text += f"\n\n  The TODO is in line {number} of {shown(self.file)}."
-        return done.returncode, text
+        return SOLVED if solved else NOT_SOLVED, text
 
     def watch(self):
         """The path of the page on which one steps through the run."""
-        status, output = self.build()
-        if status:
+        one = Compiled(self.file)
+        if not one.build()[0]:
             raise LearnError("it does not compile yet")
-        trace, page = BUILT / f"{self.name}.jsonl", ROOT / f"build/watch/{self.name}.html"
+        trace, page = one.directory / "trace.jsonl", ROOT / f"build/watch/{self.name}.html"
         done = subprocess.run(
-            [str(self.program), "--trace", str(trace)], capture_output=True, text=True, timeout=20
+            [one.program, "--trace", trace], capture_output=True, text=True, timeout=20
         )
         if done.returncode:
             raise LearnError(done.stderr.strip() or "it could not be recorded")
@@ -239,7 +210,7 @@ def exercises():
     """All of them, in order."""
     puzzles = configparser.ConfigParser(interpolation=None)
     puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
-    found = [Puzzle(name, puzzles[name]) for name in puzzles.sections()]
+    found = [Puzzle(name, puzzles[name]) for name in puzzles.sections() if ": " not in name]
     guide = "" if IN_HANDOUT else (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
     after = {
         name: text

@@ -1,5 +1,6 @@
-// What a puzzle needs: arrays, a launch, the expected result, goals. puzzle.cpp is the rest of the
-// program, which runs the puzzle of one file (puzzles/NN_name.cu).
+// What a puzzle needs: arrays, a launch, the expected result. The puzzle of one file
+// (puzzles/NN_name.cu) is run and judged as an exercise is (common/coursework); its targets stand
+// in puzzles.ini.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -47,12 +48,6 @@ Array<float> output(const std::string& name, int count);
 // The puzzle is solved if the array holds `expected` after the launch.
 template <typename T>
 void expect(const Array<T>& array, const std::vector<T>& expected);
-
-// A goal: `counter` ("requests", "sectors per request" or "passes per request") of all accesses
-// ("load", "store" or "atomic") to the array, or __shared__ variable, of that name. `reason` is
-// what a reader is told who misses it.
-void at_most(double limit, const std::string& counter, const std::string& access,
-             const std::string& array, const std::string& reason);
 
 // The number that the program was called with, from 1 to 1024, or `otherwise`.
 int argument(int otherwise);

@@ -8,7 +8,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-import learn  # noqa: E402
+from puzzle import HERE as PRIMER, Compiled  # noqa: E402
+from kit import KitError  # noqa: E402
+from check import NotJudged  # noqa: E402
 from mine import write_if_new  # noqa: E402
 
 
@@ -26,26 +28,19 @@ def bodies():
 
 def with_body(name, body):
     """The puzzle's text with another body of its kernel."""
-    text = (learn.PUZZLES / f"{name}.cu").read_text(encoding="utf-8")
+    text = (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8")
     return re.sub(
         r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1
     )
 
 
-class Variant(learn.Puzzle):
-    """A file with a puzzle, of any place."""
-
-    def __init__(self, file):
-        self.file, self.program = file, learn.BUILT / file.stem
-
-
 def main():
     name, number = sys.argv[1], int(sys.argv[2])
-    file = learn.ROOT / f"build/bodies/{name}-{number}.cu"
+    file = PRIMER.parents[1] / f"build/bodies/{number}/{name}.cu"
     write_if_new(file, with_body(name, bodies()[name][number][1]))
     try:
-        print(Variant(file).check()[1])
-    except learn.LearnError as error:
+        print(Compiled(file, f"{name}-{number}").judge()[1])
+    except (KitError, NotJudged) as error:
         sys.exit(f"error: {error}")
 
 

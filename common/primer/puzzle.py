@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Runs a puzzle or an experiment of this directory, and says what is wrong: puzzle.py FILE.cu [NUMBER]
+
+It is compiled as kernels of exercises are, and the same judge asks its runner (common/coursework). NUMBER, from 1 to
+1024, is what the puzzle calls primer::argument(). A file with a main() of its own is run with NUMBER.
+Exit status: 0 solved, 1 not solved, 2 it could not be told.
+"""
+
+import configparser
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT / "common/coursework")]
+
+import kit  # noqa: E402
+from build import compile_sources  # noqa: E402
+from check import NotJudged, ask_judge, indented, measured, tidy, verdict_on_target  # noqa: E402
+from exercises import read_target  # noqa: E402
+
+BUILT = ROOT / "build/cpu/primer"
+SECONDS = 20  # for all runs of a puzzle
+NEVER_ENDS = "it does not come to its end: a loop that some thread never leaves"
+UNSET = r":(\d+):\d+: warning: (.*used uninitialized)"
+
+
+class Compiled:
+    """A puzzle's program, compiled from a file of any name and place."""
+
+    def __init__(self, file, name=""):
+        self.file, self.name = Path(file), name or Path(file).stem
+        self.directory = BUILT / self.name
+        self.program = self.directory / "objects/runner"
+
+    def build(self):
+        """(whether it compiles, what the compiler said)."""
+        self.kit = kit.obtain()
+        source = self.directory / "source"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        source.mkdir(parents=True)
+        shutil.copyfile(self.file, source / self.file.name)
+        good, text = compile_sources(self.kit, source, self.directory / "objects")
+        return good, text.replace(f"{source}/", "")
+
+    def targets(self):
+        """Those of puzzles.ini."""
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(HERE / "puzzles.ini", encoding="utf-8")
+        return [
+            read_target(parser[name], "puzzle")
+            for name in parser.sections()
+            if name.startswith(f"{self.file.stem}: ")
+        ]
+
+    def judge(self, number=0):
+        """(whether it is solved, what to print)."""
+        good, said = self.build()
+        if not good:
+            lines = [line for line in said.splitlines() if line.strip()]
+            return False, "  It does not compile:\n" + indented("\n".join(lines[:12]))
+        lines = ask_judge(
+            self.kit / "judge",
+            [self.program],
+            {"kernels": [], "matrices": [], "targets": [], "puzzle": number, "seconds": SECONDS},
+            SECONDS,
+        )
+        warned = [
+            f"  WARNING line {line}: {text}; it holds anything"
+            for line, text in re.findall(UNSET, re.sub("[‘’]", "'", said))
+        ]
+        solved, text = self.describe(lines)
+        return solved and not warned, "\n".join([*dict.fromkeys(warned), *text])
+
+    def describe(self, lines):
+        """(whether it is solved, [what to print]) by the judge's lines."""
+        for line in lines:
+            if line.get("ended"):
+                late = "did not end in time" in line["ended"]
+                return False, [
+                    f"  {'WRONG  ' if late else 'UNSAFE '} {NEVER_ENDS if late else line['ended']}"
+                ]
+            if line.get("kind") == "error":
+                return False, [f"  UNSAFE  {tidy(line['what'])}"]
+            if "kind" in line:
+                other = "right when threads run one after the other, wrong in another order: "
+                return False, [f"  WRONG   {other * (line['kind'] == 'order')}{line['what']}"]
+        record = next(line for line in lines if "counted" in line)
+        said = [
+            "  right   in four orders of blocks, warps and lanes; no race, no access out of bounds"
+        ]
+        found = [measured(target, record) for target in self.targets()]
+        for one in found:
+            word = "target" if one.met() else "MISSED"
+            said.append(f"  {word}  " + verdict_on_target(one).replace("\n", "\n          "))
+        return all(one.met() for one in found), [*said, "", *table(record["lines"])]
+
+
+def table(rows):
+    """What was asked of each array, in the order of their names."""
+    sums = {}
+    for row in rows:
+        shared = row["space"] == "shared"
+        key = row["array"].split("::")[-1], row["access"], shared
+        touched = row["bank_passes" if shared else "sectors"]
+        sums[key] = [
+            a + b
+            for a, b in zip(sums.get(key, (0, 0, 0)), (row["requests"], row["lanes"], touched))
+        ]
+    lines = [
+        f"  {'array':<14} {'access':<7} {'requests':>8}  {'lanes per request':>17}  per request"
+    ]
+    for (array, access, shared), (requests, lanes, touched) in sorted(sums.items()):
+        unit = "passes over the banks of shared memory" if shared else "sectors"
+        lines.append(
+            f"  {array:<14} {access:<7} {requests:>8}  {lanes / requests:>17.1f}  {touched / requests:.2f} {unit}"
+        )
+    return lines
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    file, number = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) == 3 else "0"
+    if not re.fullmatch(r"\d{1,4}", number) or int(number) > 1024:
+        sys.exit("error: give a number from 1 to 1024")
+    one = Compiled(file)
+    try:
+        if re.search(
+            r"^int main\(", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE
+        ):
+            good, said = one.build()
+            sys.exit(subprocess.run([one.program, number]).returncode if good else said)
+        solved, said = one.judge(int(number))
+    except (kit.KitError, NotJudged, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(said)
+    sys.exit(0 if solved else 1)
+
+
+if __name__ == "__main__":
+    main()
