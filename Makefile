@@ -1,5 +1,5 @@
 # SpMV on GPUs in ten steps. `make help` lists what there is to do.
-include common/build.mk
+include common/build/build.mk
 ifneq ($(KERNEL),)
   $(call refuse,KERNEL=$(KERNEL): name the step of which it is a version: make -C 03_csr_vector run KERNEL=$(KERNEL))
 endif
@@ -90,7 +90,7 @@ watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by ste
 	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS) $(or_quit)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
-	@SPMV=$(SPMV) bash common/data.sh $(ARGS) $(or_quit)
+	@SPMV=$(SPMV) bash common/build/data.sh $(ARGS) $(or_quit)
 
 mkl:  ## fetch oneMKL (250 MB) into .deps/mkl, for the kernel mkl_csr
 	@bash common/peers/get.sh mkl $(or_quit)
@@ -155,16 +155,16 @@ report:  ## the results page, one HTML file to explore: build/report.html
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv
 	@$(MAKE) report ARGS=
-	@common/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site $(or_quit)
+	@common/build/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site $(or_quit)
 
 test-site:  ## test the site's links
 	@python3 -m unittest discover -s common/site
 
 notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store what it prints (minutes)
-	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py --write $(or_quit)
+	@common/build/python.sh common/notebook/requirements.txt common/notebook/execute.py --write $(or_quit)
 
 test-notebook:  ## execute it and compare
-	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
+	@common/build/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
 
 test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
 	@python3 common/pages/run_commands.py $(ARGS)

@@ -1,5 +1,5 @@
 // Step 05 for the harness: what calls CUB. On the CPU backend this file is left out (see
-// common/build.mk): CUB is for GPUs alone.
+// common/build/build.mk): CUB is for GPUs alone.
 #include <algorithm>
 
 #include "device/launch.hpp"

@@ -1,5 +1,5 @@
 // Step 05 for the harness: what calls Thrust. Left out where Thrust is not to be had (see
-// common/build.mk).
+// common/build/build.mk).
 #include "device/thrust.hpp"
 
 #include "harness/kernel.hpp"

@@ -315,7 +315,7 @@ def report_similar(grades, grader, output):
         page = (output / "similar.html").resolve()
         done = subprocess.run(
             [
-                ROOT / "common/python.sh",
+                ROOT / "common/build/python.sh",
                 ROOT / "common/coursework/requirements.txt",
                 "-m",
                 "copydetect",

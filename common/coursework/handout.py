@@ -30,10 +30,10 @@ from exercises import (
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
-    "build.mk",
-    "stage.mk",
-    "setup.sh",
-    "precompiled.hpp",
+    "build/build.mk",
+    "build/stage.mk",
+    "build/setup.sh",
+    "build/precompiled.hpp",
     "sparse/*",
     "device/*",
     "harness/*",

@@ -46,7 +46,8 @@ os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server
 KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
 HAS_COPYDETECT = not subprocess.run(
-    [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt"], capture_output=True
+    [ROOT / "common/build/python.sh", ROOT / "common/coursework/requirements.txt"],
+    capture_output=True,
 ).returncode
 
 try:
@@ -700,7 +701,7 @@ class Submissions(Scratch):
             "../../csr_vector.cuh": "outside",
             "x/03_csr_vector/csr_vector.cuh": "right place",
             "x/03_csr_vector/test.cu": "its own test",
-            "x/common/stage.mk": "its own harness",
+            "x/common/build/stage.mk": "its own harness",
             "../csr_vector_shared.cuh": "x" * (submissions.LARGEST_FILE + 1),
         }
         self.zipped(self.directory / "one.zip", **members)

@@ -12,7 +12,7 @@
 //         return [own](const CommandArguments& arguments) { return run(*own, arguments); };
 //       });
 //
-// With `COMMANDS := stationary` before `include ../common/stage.mk`, the step's Makefile has
+// With `COMMANDS := stationary` before `include ../common/build/stage.mk`, the step's Makefile has
 // `make stationary MATRIX=... PRECISION=... ARGS=...` as well. stage.mk links every .cu and .cpp of
 // a step but its tests.
 #pragma once

@@ -61,9 +61,8 @@ def pages(root):
     """Every Markdown file and exercise.ini, without what was built, downloaded or unpacked."""
     for path in sorted([*root.rglob("*.md"), *root.rglob("exercise.ini")]):
         parts = path.relative_to(root).parts
-        if not any(
-            part.startswith(".") and part != ".github" or part in ("build", "handouts", "data")
-            for part in parts
+        if parts[0] not in ("build", "handouts", "data") and not any(
+            part.startswith(".") and part != ".github" for part in parts
         ):
             yield path
 

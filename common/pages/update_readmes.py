@@ -203,7 +203,7 @@ def main():
         page
         for depth in ("*.md", "*/*.md", "common/*/*.md", "[0-9][0-9]_*/*/*.md")
         for page in ROOT.glob(depth)
-        if page.parts[-2] != "build"
+        if page.parent != ROOT / "build"
     )
     status = 0
     for file in files:

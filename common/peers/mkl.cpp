@@ -1,6 +1,6 @@
 // oneMKL's product of a CSR matrix by its inspector-executor interface, on all cores: the vendor's
 // library for CPUs. It is there after `make mkl`, or with an oneMKL that the compiler finds
-// (common/setup.sh).
+// (common/build/setup.sh).
 #ifdef HAVE_MKL
 #include <mkl_spblas.h>
 #include <mkl_version.h>

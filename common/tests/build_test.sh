@@ -17,14 +17,14 @@ ends_with() {
 answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh"; }
 
 tree=$scratch/first
-mkdir -p "$tree/01_answer" "$tree/common/harness" "$tree/common/simt/include"
-cp common/build.mk common/stage.mk "$tree/common/"
-[ -e build/setup-cpu.mk ] || common/setup.sh cpu build/setup-cpu.mk
+mkdir -p "$tree/01_answer" "$tree/common/build" "$tree/common/harness" "$tree/common/simt/include"
+cp common/build/build.mk common/build/stage.mk "$tree/common/build/"
+[ -e build/setup-cpu.mk ] || common/build/setup.sh cpu build/setup-cpu.mk
 # The libraries are those that were found for this tree (setup_test.sh tests how).
-printf '%s\n' '#!/bin/sh' "mkdir -p \"\${2%/*}\" && sed 's|\$(ROOT)|$PWD|g' '$PWD/build/setup-cpu.mk' >\"\$2\"" >"$tree/common/setup.sh"
-chmod +x "$tree/common/setup.sh"
-echo "#include <cstdio>" >"$tree/common/precompiled.hpp"
-echo 'include ../common/stage.mk' >"$tree/01_answer/Makefile"
+printf '%s\n' '#!/bin/sh' "mkdir -p \"\${2%/*}\" && sed 's|\$(ROOT)|$PWD|g' '$PWD/build/setup-cpu.mk' >\"\$2\"" >"$tree/common/build/setup.sh"
+chmod +x "$tree/common/build/setup.sh"
+echo "#include <cstdio>" >"$tree/common/build/precompiled.hpp"
+echo 'include ../common/build/stage.mk' >"$tree/01_answer/Makefile"
 printf '%s\n' '#include "answer.cuh"' 'int of_step() { return answer(); }' >"$tree/01_answer/stage.cu"
 printf '%s\n' '#include <cstdio>' 'int of_step();' 'int main() {' \
   '  if (of_step() != 42) std::puts("the answer is wrong");' '  return of_step() != 42;' '}' \

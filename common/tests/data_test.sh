@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of common/data.sh with a catalogue of its own and no network.
+# Tests of common/build/data.sh with a catalogue of its own and no network.
 #
 #   data_test.sh SPMV
 #
@@ -12,7 +12,7 @@ if ! command -v curl > /dev/null; then
   exit 0
 fi
 spmv=$(cd "$(dirname "${1:?usage: data_test.sh SPMV}")" && pwd)/$(basename "$1")
-script=$(cd "$(dirname "$0")/.." && pwd)/data.sh
+script=$(cd "$(dirname "$0")/.." && pwd)/build/data.sh
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 work=$scratch
 

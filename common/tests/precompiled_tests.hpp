@@ -1,3 +1,3 @@
 // What most tests include, parsed once for all of them (build.mk).
-#include "precompiled.hpp"
+#include "build/precompiled.hpp"
 #include "tests/catch.hpp"

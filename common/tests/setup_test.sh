@@ -10,7 +10,7 @@ compiler=${CXX:-g++}
 # what it found in $scratch/found.mk.
 set_up() {
   rm -f "$scratch/found.mk"
-  env SPMV_DEPS=none "${@:2}" "$root/common/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/err"
+  env SPMV_DEPS=none "${@:2}" "$root/common/build/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/err"
   [ $? = "$1" ]
 }
 

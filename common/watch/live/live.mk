@@ -2,7 +2,7 @@
 # which coursework/mine.py has made of a file KERNEL, `make -C STEP watch`: the module then has that kernel beside those of the
 # steps in LIVE_STEPS, and is in MODULE.
 BACKEND := cpu
-include $(dir $(lastword $(MAKEFILE_LIST)))../../build.mk
+include $(dir $(lastword $(MAKEFILE_LIST)))../../build/build.mk
 .DEFAULT_GOAL := module
 
 EMXX ?= $(shell command -v em++)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# common/python.sh REQUIREMENTS [SCRIPT ARGUMENT...]: runs a script with a Python that has the packages of
+# common/build/python.sh REQUIREMENTS [SCRIPT ARGUMENT...]: runs a script with a Python that has the packages of
 # a requirements file; without a script it prints that Python. Missing packages are installed: as root from
 # Debian's where the file names some, else into .deps/python. What cannot be had is said in one line.
 # SPMV_DEPS=none installs nothing.
@@ -10,7 +10,7 @@
 #   # debian: PACKAGE...  Debian packages that hold them, or that pip needs
 #   # without: TEXT       what is lost without them
 set -u
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 requirements=$1
 shift
 said() { sed -n "s/^# $1: //p" "$requirements"; }

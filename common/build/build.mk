@@ -9,7 +9,7 @@
 ifneq ($(words $(CURDIR)),1)
   $(error make cannot work in '$(CURDIR)', whose name has a space: move it to a place without one)
 endif
-ROOT := $(patsubst %/,%,$(dir $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))))
+ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))../..)
 STEPS := $(sort $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)))
 MAKEFLAGS += --no-print-directory
 ifeq ($(MAKELEVEL)$(words $(MAKECMDGOALS)),01)
@@ -92,8 +92,8 @@ ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
     -newercm $(OUT)/looked ! -newer $(OUT)/looked -exec touch {} + ; touch $(OUT)/looked; } 2>/dev/null))
   include $(ROOT)/build/setup-$(BACKEND).mk
 endif
-$(ROOT)/build/setup-%.mk: $(ROOT)/common/setup.sh
-	@$(ROOT)/common/setup.sh $* $@ $(or_quit)
+$(ROOT)/build/setup-%.mk: $(ROOT)/common/build/setup.sh
+	@$(ROOT)/common/build/setup.sh $* $@ $(or_quit)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow
 ifeq ($(findstring clang,$(CXX)),)
@@ -223,7 +223,7 @@ PARSED := $(OUT)/precompiled
 LIGHT_PARSED := $(PARSED)$(if $(filter -O2,$(CXXFLAGS)),-light)
 $(light_objects): private PARSED := $(LIGHT_PARSED)
 ifeq ($(findstring clang,$(CXX))$(filter -O0,$(CXXFLAGS)),)
-  INCLUDED := precompiled.hpp
+  INCLUDED := build/precompiled.hpp
   INCLUDED_IN_TESTS := tests/precompiled_tests.hpp
   parsed = $(PARSED)/$(INCLUDED).gch/$(1)
 $(light_objects): $(LIGHT_PARSED)/$(INCLUDED).gch/host

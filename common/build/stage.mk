@@ -1,4 +1,4 @@
-# A step's Makefile: `include ../common/stage.mk`.
+# A step's Makefile: `include ../common/build/stage.mk`.
 #
 #   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
 #   make run PROFILE=1 [...]                                  and what each line asks of memory

@@ -13,7 +13,7 @@
 set -u
 backend=$1 output=$2 mode=${SPMV_DEPS:-}
 read -ra cxx <<<"${CXX:-g++}"
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 deps=$root/.deps
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT

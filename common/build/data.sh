@@ -13,7 +13,7 @@
 #   SPMV_DATA_URL  where they come from
 set -uo pipefail
 
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 spmv=${SPMV:-$root/build/cpu/spmv}
 data=${SPMV_DATA:-$root/data}
 url=${SPMV_DATA_URL:-https://suitesparse-collection-website.herokuapp.com/MM}
