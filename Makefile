@@ -27,7 +27,7 @@ $(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/
 	$(link)
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
-  counting-cost learn hint test-learn slides questions test-questions bench figures pictures report site test-site test-plots handout grade \
+  counting-cost learn hint test-learn slides questions test-questions bench figures pictures program report site test-site test-plots handout grade \
   test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
@@ -171,6 +171,15 @@ test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs 
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py
+
+# SEED=n: once, in an order drawn from it. DEVICES=n: how many the emulator has. (common/primer/program.py)
+program: export PROGRAM_SOURCE := $(value SOURCE)
+program: export PROGRAM_ARGS := $(value ARGS)
+program: export PROGRAM_SEED := $(SEED)
+program: export PROGRAM_DEVICES := $(DEVICES)
+program: export PROGRAM_NVCC := $(if $(filter cuda,$(BACKEND)),$(NVCC) -std=c++20 $(or $(CUDA_ARCHS:%=-gencode arch=compute_%,code=sm_%),-arch=native) -I$(ROOT)/common)
+program:  ## compile SOURCE=mine.cu, a CUDA program with a main(), and run it with all checks (ARGS, SEED)
+	@python3 common/primer/program.py $(or_quit)
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out

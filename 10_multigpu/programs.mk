@@ -1,12 +1,8 @@
 # What step 10 has besides its kernels: included by its Makefile and by that of all steps.
 
 # The program of one file: under nvcc the one line that its first comment names.
-# SOURCE: another version of it, a file somewhere in this repository.
 MINIMAL_SOURCE := $(ROOT)/10_multigpu/minimal.cu
-ifneq ($(SOURCE),)
-  MINIMAL_SOURCE := $(call found,$(SOURCE))
-endif
-MINIMAL := $(OUT)/10_multigpu/$(basename $(notdir $(MINIMAL_SOURCE)))
+MINIMAL := $(OUT)/10_multigpu/minimal
 ifeq ($(BACKEND),cuda)
 $(MINIMAL): $(MINIMAL_SOURCE)
 	@mkdir -p $(@D) && $(NVCC) -std=c++20 $(filter -arch%,$(NVCC_FLAGS)) $(if $(filter native,$(CUDA_ARCHS)),,-arch=sm_$(firstword $(CUDA_ARCHS))) $< -o $@

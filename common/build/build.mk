@@ -78,7 +78,7 @@ OUT := $(OUT)$(subst $() ,,$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX)))))
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES, MKL_LIBRARIES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
-NEEDS_NOTHING := help browser learn hint test-learn slides questions test-questions clean try mkl cusparse check handout grade test-coursework format check-format lint compile_commands figures report site test-site notebook test-notebook test-plots
+NEEDS_NOTHING := help browser learn hint program test-learn slides questions test-questions clean try mkl cusparse check handout grade test-coursework format check-format lint compile_commands figures report site test-site notebook test-notebook test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   # What was built names its sources by their full paths: in a directory that was moved, copied or
   # unpacked it would not notice that they change, and goes.

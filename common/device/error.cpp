@@ -14,6 +14,8 @@ void check(cudaError_t status, const std::string& what, const char* file, int li
   std::string text = place + ": " + what + ": " + cudaGetErrorString(status) + " (" +
                      cudaGetErrorName(status) + ")";
 #ifndef SPMV_CUDA
+  const std::string reason = simt::take_reason();
+  if (!reason.empty()) text += ": " + reason;
   // What a thread did says more than the call that heard of it.
   const std::string report = simt::take_report();
   if (!report.empty()) text = report + " (" + text + ")";

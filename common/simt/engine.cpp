@@ -124,9 +124,12 @@ bool quiet_reports = false;
 
 }  // namespace
 
+void (*report_listener)() = nullptr;
+
 void publish_report(const std::string& report) {
   const std::lock_guard lock(report_mutex);
   last_report = report;
+  if (report_listener) report_listener();
   if (!quiet_reports) std::fprintf(stderr, "%s\n", report.c_str());
 }
 

@@ -51,6 +51,8 @@ Settings& settings();
 // last call.
 std::string take_report();
 void set_quiet_reports(bool quiet);
+// Why the last call of the runtime that failed did, where its error's name does not say it.
+std::string take_reason();
 
 // Ways in which lanes of a warp meet, and what CUDA calls them. (__activemask() promises no lanes:
 // it names those that are at it together.)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "simt/internal.hpp"
@@ -65,15 +66,30 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
 #endif
 }
 
+// "file.cu:12: " of the host's instruction. (Its fault is no interruption: it may ask.)
+std::string place_of(void* context) {
+  const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  const auto pc = static_cast<std::uintptr_t>(registers.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  const auto pc = static_cast<std::uintptr_t>(registers.pc);
+#else
+  const std::uintptr_t pc = 0;
+#endif
+  const std::string line = source_line(reinterpret_cast<const void*>(pc + 1));
+  return line.empty() ? line : line + ": ";
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
   const std::uintptr_t address = address_of(info->si_addr);
   if (current_lane && go_on_with_report(current_lane, fault_of(*info), address, context)) return;
   const Allocation* allocation = find_allocation(address);
   if (signal == SIGSEGV && allocation) {
-    char text[256];
+    char text[512];
+    const std::string place = current_lane ? "" : place_of(context);
     const int length = std::snprintf(
-        text, sizeof text, "error: %s touched device memory: byte %zu of '%s'; %s\n",
-        current_lane ? "a function that is not device code" : "the host",
+        text, sizeof text, "error: %s%s touched device memory: byte %zu of '%s'; %s\n",
+        place.c_str(), current_lane ? "a function that is not device code" : "the host",
         static_cast<std::size_t>(address - allocation->begin), allocation->name.c_str(),
         current_lane ? "in a kernel, copy with a loop" : "copy it with cudaMemcpy first");
     [[maybe_unused]] const auto written =

@@ -44,7 +44,12 @@ class GridState;
 // --- Runtime ------------------------------------------------------------------------------------
 
 // Remembers `error` for cudaGetLastError and returns it.
-cudaError_t set_error(cudaError_t error);
+// `why`: what the error's name does not say; see take_reason().
+cudaError_t set_error(cudaError_t error, const std::string& why = {});
+// Who hears of each error; null: nobody.
+extern void (*error_listener)(cudaError_t error, const std::string& why);
+// Who hears of each report.
+extern void (*report_listener)();
 int current_device();
 bool is_device(int device);
 

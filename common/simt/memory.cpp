@@ -12,6 +12,8 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "simt/internal.hpp"
@@ -133,7 +135,11 @@ cudaError_t remove_allocation(void* pointer, bool imported) {
   const Locked<std::unique_lock> h;
   const auto it = h->allocations.find(address_of(pointer));
   if (it == h->allocations.end() || it->second.imported != imported) {
-    return set_error(cudaErrorInvalidValue);
+    const auto before = h->freed.find(address_of(pointer));
+    return set_error(cudaErrorInvalidValue,
+                     before == h->freed.end()
+                         ? "no allocation of device memory begins there"
+                         : "'" + before->second.name + "' has been freed before");
   }
   Allocation& allocation = it->second;
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -259,7 +265,11 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (const cudaError_t error = simt::refuse_in_capture()) return error;
-  if (bytes > simt::physical_bytes()) return set_error(cudaErrorMemoryAllocation);
+  if (bytes > simt::physical_bytes()) {
+    return set_error(
+        cudaErrorMemoryAllocation,
+        fmt::format("{} bytes are asked for; this machine has {}", bytes, simt::physical_bytes()));
+  }
   if (simt::is_instrumented()) simt::watch_faults();
 
   const std::size_t mapped_bytes =
@@ -332,22 +342,32 @@ Place place_of(const void* pointer, std::size_t bytes) {
                                                                     : Place::kBeyond;
 }
 
+// Of device memory in which `bytes` bytes from `pointer` on do not fit.
+std::string too_small(const void* pointer, std::size_t bytes) {
+  const Allocation& allocation = *find_allocation(address_of(pointer));
+  const std::size_t offset = address_of(pointer) - allocation.begin;
+  return fmt::format("'{}' has {} bytes, and {} are asked for{}", allocation.name, allocation.bytes,
+                     bytes, offset ? fmt::format(" from byte {} on", offset) : "");
+}
+
 cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (!to || !from) return set_error(cudaErrorInvalidValue);
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
     return set_error(cudaErrorInvalidMemcpyDirection);
   }
-  const Place to_place = place_of(to, bytes);
-  const Place from_place = place_of(from, bytes);
-  if (to_place == Place::kBeyond || from_place == Place::kBeyond) {
-    return set_error(cudaErrorInvalidValue);
-  }
-  if (kind != cudaMemcpyDefault) {
-    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    if (to_device != (to_place == Place::kDevice) ||
-        from_device != (from_place == Place::kDevice)) {
-      return set_error(cudaErrorInvalidValue);
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  const std::tuple<const void*, bool, const char*> sides[] = {
+      {to, to_device, "target, the first argument,"},
+      {from, from_device, "source, the second argument,"}};
+  for (const auto& [pointer, on_device, name] : sides) {
+    const Place place = place_of(pointer, bytes);
+    if (place == Place::kBeyond) return set_error(cudaErrorInvalidValue, too_small(pointer, bytes));
+    if (kind != cudaMemcpyDefault && on_device != (place == Place::kDevice)) {
+      return set_error(cudaErrorInvalidValue,
+                       fmt::format("the direction says that the {} is {} memory, and it is {}",
+                                   name, on_device ? "device" : "host",
+                                   place == Place::kHost ? "the host's" : "the device's"));
     }
   }
   return cudaSuccess;
@@ -375,6 +395,40 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   const cudaError_t error = check_copy(to, from, bytes, kind);
   if (error == cudaSuccess) copy(to, from, bytes);
   return error;
+}
+
+namespace {
+
+// A variable is memory of the program, on whichever side: only the other pointer has a place.
+cudaError_t copy_symbol(void* to, const void* from, std::size_t symbol_bytes, std::size_t bytes,
+                        std::size_t offset, const void* other, bool other_on_device) {
+  if (bytes == 0) return cudaSuccess;
+  if (!other) return set_error(cudaErrorInvalidValue);
+  if (offset > symbol_bytes || bytes > symbol_bytes - offset) {
+    return set_error(cudaErrorInvalidValue,
+                     fmt::format("the variable has {} bytes, and {} are asked for{}", symbol_bytes,
+                                 bytes, offset ? fmt::format(" from byte {} on", offset) : ""));
+  }
+  const Place place = place_of(other, bytes);
+  if (place == Place::kBeyond) return set_error(cudaErrorInvalidValue, too_small(other, bytes));
+  if (other_on_device != (place == Place::kDevice)) return set_error(cudaErrorInvalidValue);
+  const cudaError_t error = simt::finish_device(simt::current_device());
+  if (error == cudaSuccess) copy(to, from, bytes);
+  return error;
+}
+
+}  // namespace
+
+cudaError_t simt::copy_to_symbol(const void* symbol, std::size_t symbol_bytes, const void* from,
+                                 std::size_t bytes, std::size_t offset, cudaMemcpyKind kind) {
+  auto* const to = static_cast<char*>(const_cast<void*>(symbol)) + offset;
+  return copy_symbol(to, from, symbol_bytes, bytes, offset, from, kind == cudaMemcpyDeviceToDevice);
+}
+
+cudaError_t simt::copy_from_symbol(void* to, const void* symbol, std::size_t symbol_bytes,
+                                   std::size_t bytes, std::size_t offset, cudaMemcpyKind kind) {
+  return copy_symbol(to, static_cast<const char*>(symbol) + offset, symbol_bytes, bytes, offset, to,
+                     kind == cudaMemcpyDeviceToDevice);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
@@ -410,6 +464,17 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
 
 namespace {
 
+cudaError_t check_set(const void* to, std::size_t bytes) {
+  switch (place_of(to, bytes)) {
+    case Place::kDevice:
+      return cudaSuccess;
+    case Place::kBeyond:
+      return set_error(cudaErrorInvalidValue, too_small(to, bytes));
+    default:
+      return set_error(cudaErrorInvalidValue, "the memory to set is the host's");
+  }
+}
+
 cudaError_t set(void* to, int value, std::size_t bytes) {
   if (const auto pinned = simt::find_pinned(address_of(to)); pinned.bytes) {
     const std::size_t offset = address_of(to) - pinned.begin;
@@ -417,7 +482,7 @@ cudaError_t set(void* to, int value, std::size_t bytes) {
     std::memset(to, value, bytes);
     return cudaSuccess;
   }
-  if (place_of(to, bytes) != Place::kDevice) return set_error(cudaErrorInvalidValue);
+  if (const cudaError_t error = check_set(to, bytes)) return error;
   const DeviceMemoryAccess access;
   simt::forget_last_kernel();
   DeviceMemoryAccess::open(address_of(to));
@@ -435,7 +500,7 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
   if (bytes == 0) return cudaSuccess;
-  if (place_of(to, bytes) != Place::kDevice) return set_error(cudaErrorInvalidValue);
+  if (const cudaError_t error = check_set(to, bytes)) return error;
   return simt::enqueue(stream, [=] { return set(to, value, bytes); });
 }
 

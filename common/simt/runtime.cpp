@@ -1,11 +1,15 @@
 // Devices, errors and launches.
 #include "simt/runtime.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "simt/internal.hpp"
@@ -15,6 +19,7 @@ namespace {
 
 thread_local int device_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local std::string last_reason;
 
 // The modelled device. Its figures are an H200's (compute capability 9.0).
 constexpr int kThreadsPerMultiprocessor = 2048;
@@ -22,6 +27,7 @@ constexpr int kBlocksPerMultiprocessor = 32;
 constexpr unsigned kThreadsPerBlock = 1024;
 constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
 constexpr std::size_t kReservedSharedPerBlock = 1024;
+constexpr int kL2Bytes = 60 * 1024 * 1024;
 
 std::mutex attributes_mutex;
 
@@ -40,6 +46,27 @@ std::size_t shared_limit(const void* kernel) {
                                           : static_shared_bytes(kernel) + it->second;
 }
 
+// What a launch has too much or too little of; empty if nothing.
+std::string beyond_limits(dim3 grid, dim3 block) {
+  const auto check = [](const char* what, std::uint64_t n, std::uint64_t limit) {
+    return n >= 1 && n <= limit ? std::string()
+                                : fmt::format("{} {}, and must be from 1 to {}", what, n, limit);
+  };
+  const std::tuple<const char*, std::uint64_t, std::uint64_t> limits[] = {
+      {"blockDim.x is", block.x, 1024},
+      {"blockDim.y is", block.y, 1024},
+      {"blockDim.z is", block.z, 64},
+      {"the number of threads per block is", count_of(block), kThreadsPerBlock},
+      {"gridDim.x is", grid.x, 0x7fffffffu},
+      {"gridDim.y is", grid.y, 65535},
+      {"gridDim.z is", grid.z, 65535},
+  };
+  for (const auto& [what, n, limit] : limits) {
+    if (const std::string why = check(what, n, limit); !why.empty()) return why;
+  }
+  return {};
+}
+
 cudaError_t answer(int* asked, int value) {
   if (!asked) return set_error(cudaErrorInvalidValue);
   *asked = value;
@@ -55,10 +82,20 @@ cudaError_t error_of(Outcome outcome) {
                                                          : cudaErrorLaunchFailure);
 }
 
-cudaError_t set_error(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
+void (*error_listener)(cudaError_t, const std::string&) = nullptr;
+
+cudaError_t set_error(cudaError_t error, const std::string& why) {
+  if (error == cudaSuccess) return error;
+  last_error = error;
+  last_reason = why;
+  if (error_listener) error_listener(error, why);
   return error;
 }
+
+std::string take_reason() {
+  return std::exchange(last_reason, {});
+}
+
 int current_device() {
   return device_of_thread;
 }
@@ -75,14 +112,17 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   }
   const dim3 grid = config->gridDim;
   const dim3 block = config->blockDim;
-  const auto lies_in = [](unsigned n, unsigned limit) { return n >= 1 && n <= limit; };
-  if (!lies_in(grid.x, 0x7fffffffu) || !lies_in(grid.y, 65535) || !lies_in(grid.z, 65535) ||
-      !lies_in(block.x, 1024) || !lies_in(block.y, 1024) || !lies_in(block.z, 64) ||
-      count_of(block) > kThreadsPerBlock) {
-    return set_error(cudaErrorInvalidConfiguration);
+  if (const std::string why = beyond_limits(grid, block); !why.empty()) {
+    return set_error(cudaErrorInvalidConfiguration, why);
   }
-  if (static_shared_bytes(kernel) + config->dynamicSmemBytes > shared_limit(kernel)) {
-    return set_error(cudaErrorInvalidValue);
+  const std::size_t shared_bytes = static_shared_bytes(kernel) + config->dynamicSmemBytes;
+  if (shared_bytes > shared_limit(kernel)) {
+    return set_error(
+        cudaErrorInvalidValue,
+        fmt::format("a block asks for {} bytes of shared memory and may have {}; up to {} are "
+                    "given after cudaFuncSetAttribute(kernel, "
+                    "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+                    shared_bytes, shared_limit(kernel), kMaxSharedBytes));
   }
   bool cooperative = false, may_start_early = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
@@ -202,6 +242,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->warpSize = simt::kWarpSize;
   properties->major = 9;
   properties->multiProcessorCount = simt::settings().multiprocessors;
+  properties->maxThreadsPerBlock = simt::kThreadsPerBlock;
+  properties->maxThreadsPerMultiProcessor = simt::kThreadsPerMultiprocessor;
+  std::copy_n(std::begin({1024, 1024, 64}), 3, properties->maxThreadsDim);
+  std::copy_n(std::begin({0x7fffffff, 65535, 65535}), 3, properties->maxGridSize);
+  properties->sharedMemPerBlock = simt::kDefaultSharedBytes;
+  properties->sharedMemPerMultiprocessor = simt::kSharedPerMultiprocessor;
+  properties->totalConstMem = 64 * 1024;
+  properties->l2CacheSize = simt::kL2Bytes;
   return cudaSuccess;
 }
 
@@ -210,7 +258,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (!simt::is_device(device)) return set_error(cudaErrorInvalidDevice);
   const std::map<cudaDeviceAttr, int> values = {
       {cudaDevAttrMultiProcessorCount, simt::settings().multiprocessors},
-      {cudaDevAttrL2CacheSize, 60 * 1024 * 1024},
+      {cudaDevAttrL2CacheSize, simt::kL2Bytes},
       {cudaDevAttrComputeCapabilityMajor, 9},
       {cudaDevAttrMaxSharedMemoryPerMultiprocessor, simt::kSharedPerMultiprocessor},
       {cudaDevAttrReservedSharedMemoryPerBlock, simt::kReservedSharedPerBlock},
@@ -224,6 +272,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceSynchronize() {
   if (const auto error = simt::refuse_in_capture(simt::InCapture::kWaitForDevice)) return error;
   return set_error(simt::finish_device(simt::current_device()));
+}
+
+// (What it keeps: allocations. A kernel that used one of them afterwards would be a mistake.)
+cudaError_t cudaDeviceReset() {
+  return cudaDeviceSynchronize();
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {

@@ -52,6 +52,7 @@
         "operation not permitted on an event last recorded in a capturing stream")
 #define SIMT_ERROR(name, number, text) name = number,
 enum cudaError_t { SIMT_ERRORS(SIMT_ERROR) };
+using cudaError = cudaError_t;
 #undef SIMT_ERROR
 
 enum cudaMemcpyKind {
@@ -81,6 +82,10 @@ struct cudaDeviceProp {
   int warpSize;
   int major, minor;
   int multiProcessorCount;
+  int maxThreadsPerBlock, maxThreadsPerMultiProcessor;
+  int maxThreadsDim[3], maxGridSize[3];
+  std::size_t sharedMemPerBlock, sharedMemPerMultiprocessor, totalConstMem;
+  int l2CacheSize;
 };
 
 enum cudaDeviceAttr {
@@ -111,6 +116,7 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceReset();
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
@@ -132,6 +138,26 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
                               cudaMemcpyKind kind, cudaStream_t stream = nullptr);
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes);
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr);
+
+namespace simt {
+// `symbol`: a __constant__ or __device__ variable of `symbol_bytes` bytes.
+cudaError_t copy_to_symbol(const void* symbol, std::size_t symbol_bytes, const void* from,
+                           std::size_t bytes, std::size_t offset, cudaMemcpyKind kind);
+cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_bytes,
+                             std::size_t bytes, std::size_t offset, cudaMemcpyKind kind);
+}  // namespace simt
+template <typename T>
+cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes,
+                               std::size_t offset = 0,
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return simt::copy_to_symbol(&symbol, sizeof symbol, from, bytes, offset, kind);
+}
+template <typename T>
+cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes,
+                                 std::size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return simt::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind);
+}
 
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {

@@ -59,16 +59,35 @@ struct SharedLayout {
   std::size_t static_bytes = 0;
 };
 
+// How the names of a function's local variables begin.
+std::string prefix_of_locals(const void* function) {
+  const Range* const range = function_at(function);
+  if (!range) return "?";
+  const std::string& name = range->mangled;
+  const bool is_c = !name.starts_with("_Z");  // extern "C"
+  return "_ZZ" + (is_c ? std::to_string(name.size()) + name : name.substr(2)) + "E";
+}
+
+// Those that add_kernel() knows.
+std::mutex layouts_mutex;
+std::map<const void*, std::string>& prefixes_of_kernels() {
+  static auto& prefixes = *new std::map<const void*, std::string>;
+  return prefixes;
+}
+
 SharedLayout find_layout(const void* kernel) {
   SharedLayout layout;
-  const Range* function = function_at(kernel);
-  const std::string own_prefix = function ? "_ZZ" + function->mangled.substr(2) + "E" : "?";
+  const std::string own_prefix = prefix_of_locals(kernel);
+  const auto& kernels = prefixes_of_kernels();
   for (const auto& symbol : symbols().thread_locals) {
     if (symbol.mangled.starts_with("_ZZ")) {
       const bool own = symbol.mangled.starts_with(own_prefix);
       // Kernels' names end in "_kernel" here, which in a mangled name stands before the template
       // arguments ("I") or the parameters.
-      const bool of_kernel = symbol.mangled.find("_kernel") != std::string::npos;
+      const bool of_kernel = symbol.mangled.find("_kernel") != std::string::npos ||
+                             std::any_of(kernels.begin(), kernels.end(), [&](const auto& known) {
+                               return symbol.mangled.starts_with(known.second);
+                             });
       if (is_foreign(symbol.mangled) || (of_kernel && !own)) continue;
       layout.variables.push_back({local_name(symbol.mangled), symbol.offset, symbol.bytes, false});
       if (own) layout.static_bytes += symbol.bytes;
@@ -81,15 +100,21 @@ SharedLayout find_layout(const void* kernel) {
 }
 
 const SharedLayout& layout_of(const void* kernel) {
-  static std::mutex mutex;
   static std::map<const void*, SharedLayout> layouts;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(layouts_mutex);
   auto it = layouts.find(kernel);
   if (it == layouts.end()) it = layouts.emplace(kernel, find_layout(kernel)).first;
   return it->second;
 }
 
 }  // namespace
+
+bool add_kernel(const void* kernel) {
+  const std::lock_guard lock(layouts_mutex);
+  auto& prefix = prefixes_of_kernels()[kernel];
+  if (prefix.empty()) prefix = prefix_of_locals(kernel);
+  return true;
+}
 
 const std::vector<SharedVariable>& shared_variables(const void* kernel) {
   return layout_of(kernel).variables;
@@ -133,10 +158,17 @@ std::string kernel_name(const void* pc) {
   return name.substr(begin, end - begin);
 }
 
+std::string shown_path(const std::string& path) {
+  const char* const root = std::getenv("SIMT_ROOT");
+  const std::string folder = root ? std::string(root) + "/" : "";
+  if (root && path.starts_with(folder)) return path.substr(folder.size());
+  return root && path.starts_with('/') ? path : path.substr(path.find_last_of('/') + 1);
+}
+
 std::string source_line(const void* pc) {
   const SourceLine source = find_sources({pc}).front();
   if (source.file.empty()) return {};
-  return source.file.substr(source.file.find_last_of('/') + 1) + ":" + std::to_string(source.line);
+  return shown_path(source.file) + ":" + std::to_string(source.line);
 }
 
 }  // namespace simt

@@ -31,6 +31,9 @@ struct SharedVariable {
 // function itself, those of device functions (which any kernel may call), and the dynamic arrays.
 const std::vector<SharedVariable>& shared_variables(const void* kernel);
 
+// Makes it known that the function at `kernel` is one, whatever its name.
+bool add_kernel(const void* kernel);
+
 // Bytes of static shared memory that the function of `kernel` declares.
 std::size_t static_shared_bytes(const void* kernel);
 
@@ -63,6 +66,9 @@ struct SourceLine {
 // of simt are inlined into them), by addr2line. Answers are kept; new addresses are asked for
 // together.
 std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs);
+// A source's path as a report shows it: from SIMT_ROOT on, a folder that the environment may name,
+// so that a terminal or an editor opens it; else its name alone.
+std::string shown_path(const std::string& path);
 // "file.cuh:31" for one of them; "" without debug information.
 std::string source_line(const void* pc);
 

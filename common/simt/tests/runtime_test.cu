@@ -453,6 +453,64 @@ TEST_CASE("textures are checked when they are made", "[simt]") {
   CHECK_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(0));
 }
 
+// --- Why ----------------------------------------------------------------------------------------
+
+TEST_CASE("an error says why, where its name does not", "[simt]") {
+  Buffer<int> a("a", 4);
+  int host[8] = {};
+  const auto why = [](cudaError_t error) {
+    CHECK(error != cudaSuccess);
+    return simt::take_reason();
+  };
+  CHECK(why(launch_raw(1, 2048)) == "blockDim.x is 2048, and must be from 1 to 1024");
+  CHECK(why(launch_raw(1, dim3(64, 32))) ==
+        "the number of threads per block is 2048, and must be from 1 to 1024");
+  CHECK(why(launch_raw(0, 1)) == "gridDim.x is 0, and must be from 1 to 2147483647");
+  check_contains(why(launch_raw(1, 1, 65536)),
+                 {"a block asks for 65536 bytes of shared memory and may have 49152"});
+  CHECK(why(cudaMemcpy(a.data(), host, 32, cudaMemcpyHostToDevice)) ==
+        "'a' has 16 bytes, and 32 are asked for");
+  CHECK(why(cudaMemcpy(host, a.data(), 4, cudaMemcpyHostToDevice)) ==
+        "the direction says that the target, the first argument, is device memory, and it is the "
+        "host's");
+  CHECK(why(cudaMemset(a.data() + 1, 0, 16)) ==
+        "'a' has 16 bytes, and 16 are asked for from byte 4 on");
+  CHECK(why(cudaMemset(host, 0, 4)) == "the memory to set is the host's");
+  CHECK(why(cudaFree(host)) == "no allocation of device memory begins there");
+  int* freed = nullptr;
+  CHECK(cudaMalloc(&freed, 4) == cudaSuccess);
+  simt::name_allocation(freed, "freed");
+  CHECK(cudaFree(freed) == cudaSuccess);
+  CHECK(why(cudaFree(freed)) == "'freed' has been freed before");
+  CHECK(simt::take_reason().empty());
+  cudaGetLastError();
+}
+
+__constant__ int constants[4];
+__device__ int counter;
+__global__ void constants_kernel() {
+  atomicAdd(&counter, constants[threadIdx.x]);
+}
+
+TEST_CASE("the host copies to and from variables of the device", "[simt]") {
+  const int host[4] = {1, 2, 3, 4}, more[8] = {};
+  int sum = 0;
+  const Buffer<int> on_device("on_device", std::vector<int>{10, 20});
+  CHECK(cudaMemcpyToSymbol(constants, host, sizeof host) == cudaSuccess);
+  CHECK(cudaMemcpyToSymbol(constants, on_device.data(), 8, 8, cudaMemcpyDeviceToDevice) ==
+        cudaSuccess);
+  CHECK(cudaMemcpyToSymbol(counter, more, sizeof counter) == cudaSuccess);
+  launch(constants_kernel, {1, 4});
+  CHECK(cudaMemcpyFromSymbol(&sum, counter, sizeof counter) == cudaSuccess);
+  CHECK(sum == 1 + 2 + 10 + 20);
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpyToSymbol(constants, more, sizeof more));
+  CHECK(simt::take_reason() == "the variable has 16 bytes, and 32 are asked for");
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpyToSymbol(constants, host, 16, 4));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpyFromSymbol(&sum, counter, 4, 8));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpyToSymbol(constants, on_device.data(), 4));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpyToSymbol(counter, nullptr, 4));
+}
+
 // --- What ends the process ----------------------------------------------------------------------
 
 // Run by the test below, in a process of its own.
@@ -463,8 +521,8 @@ TEST_CASE("the host reads device memory", "[.simt-host-reads]") {
 
 TEST_CASE("device memory is out of the host's reach", "[simt]") {
   check_contains(output_of_test("[.simt-host-reads]"),
-                 {"error: the host touched device memory: byte 12 of 'x'; copy it with "
-                  "cudaMemcpy first",
+                 {"error: runtime_test.cu:",
+                  ": the host touched device memory: byte 12 of 'x'; copy it with cudaMemcpy first",
                   "status 139"});
 }
 

@@ -1,0 +1,163 @@
+"""Tests of make program: the programs of programs/, and the pass that rewrites launches."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PRIMER, ROOT = HERE.parent, HERE.parents[2]
+sys.path.insert(0, str(PRIMER))
+
+import launches  # noqa: E402
+import program  # noqa: E402
+
+
+def run(source, **settings):
+    """(exit status, what it prints) of make program, without make."""
+    settings = {f"PROGRAM_{name.upper()}": value for name, value in settings.items()}
+    done = subprocess.run(
+        [sys.executable, str(PRIMER / "program.py")],
+        env={**os.environ, "PWD": str(ROOT), "PROGRAM_SOURCE": str(source), **settings},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+class Programs(unittest.TestCase):
+    """Each says in its first line with which status it ends, and part of what it prints."""
+
+    @classmethod
+    def setUpClass(cls):
+        program.make("program-command")  # compiles what all are linked with
+
+    def test_programs_as_courses_hand_them_out(self):
+        files = sorted((HERE / "programs").glob("*.cu"))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = list(pool.map(run, files))
+        for file, (status, output) in zip(files, results, strict=True):
+            with self.subTest(file.stem):
+                wanted, text = re.match(r"// says (\d): (.*)", file.read_text()).groups()
+                self.assertEqual(status, int(wanted), output)
+                self.assertIn(text, output)
+                if wanted == "0" and not text.startswith("remark"):
+                    self.assertNotIn("remark", output)
+
+    def test_a_path_with_blanks_and_quotes_arguments_and_includes(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch, "a student's files")
+            folder.mkdir()
+            (folder / "kernels.cuh").write_text(
+                "#pragma once\ninline void go(int* a) {\n  put<<<1, 1>>>(a);\n}\n"
+            )
+            (folder / "my program.cu").write_text(
+                "__global__ void put(int* a) { *a = 5; }\n"
+                '#include "kernels.cuh"\n'
+                "int main(int count, char** words) {\n"
+                "  int *a, host = 0;\n"
+                "  cudaMalloc(&a, sizeof *a);\n"
+                "  go(a);\n"
+                "  cudaMemcpy(&host, a, sizeof host, cudaMemcpyDeviceToHost);\n"
+                '  printf("%d %s|%s\\n", host, count > 1 ? words[1] : "", count > 2 ? words[2] : "");\n'
+                "  return count > 1 ? 0 : 3;\n}\n"
+            )
+            source = folder / "my program.cu"
+            self.assertEqual(run(source, args="'a b' c"), (0, "5 a b|c\n"))
+            self.assertEqual(run(source), (3, "5 |\n"))
+            made = subprocess.run(
+                ["make", "-s", "program", f"SOURCE={source}", "ARGS=$HOME 'x y'"],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(made.stdout, "5 $HOME|x y\n", made.stderr)
+            (folder / "kernels.cuh").write_text("void go(int* a) {\n\n  put<<<1>>>(a);\n}\n")
+            status, output = run(source)
+            self.assertEqual(status, 2)
+            self.assertIn("a student's files/kernels.cuh:3: a launch is kernel<<<blocks,", output)
+
+    def test_refusals(self):
+        status, output = run("no_such.cu")
+        self.assertEqual((status, output), (2, "error: SOURCE=no_such.cu: there is no such file\n"))
+        self.assertIn("which program?", run("")[1])
+
+
+class Launches(unittest.TestCase):
+    def rewritten(self, text):
+        new, wrong, _words = launches.rewrite(text)
+        self.assertEqual(wrong, [], text)
+        self.assertEqual(new.count("\n"), text.count("\n"), new)
+        return new
+
+    def test_what_is_no_launch_stays(self):
+        for text in (
+            '"k<<<1, 1>>>(a)"',
+            'R"x(k<<<1, 1>>>(a)")x"',
+            "// k<<<1, 1>>>(a)\n",
+            "/* k<<<1,\n1>>>(a) */",
+            "'<' << '<' << '\\''",
+            "A<B<C<int>>> a(1 << 2);",
+            "1'000 << 2 >> 1",
+            "a.operator<<<char>(b)",
+        ):
+            self.assertEqual(self.rewritten(text), text)
+
+    def test_launches(self):
+        for text, new in (
+            ("k<<<1, 2>>>(a)", "::simt::configured(k, 1, 2)(a)"),
+            ("k<float, 4><<<1,\n2>>>(a)", "::simt::configured(k<float, 4>, 1,\n2)(a)"),
+            ("k<A<B<int>>><<<g, b, 0, s>>>()", "::simt::configured(k<A<B<int>>>, g, b, 0, s)()"),
+            ("x->f[i]<<<g, b>>>(a)", "::simt::configured(x->f[i], g, b)(a)"),
+            ("if (n) (*f)<<<g, b>>>(a)", "if (n) ::simt::configured((*f), g, b)(a)"),
+            ("return ::n::k<<<g, b>>>(a)", "return ::simt::configured(::n::k, g, b)(a)"),
+            ("k<<<f<A<B<int>>>(3), b>>>(a)", "::simt::configured(k, f<A<B<int>>>(3), b)(a)"),
+            ("k<<<g, f<A<B<int>>>(3)>>>(a)", "::simt::configured(k, g, f<A<B<int>>>(3))(a)"),
+            (
+                "k<<<n < 9 ? n : 9, b>>>(a), k<<<g, n > 1>>>(a)",
+                "::simt::configured(k, n < 9 ? n : 9, b)(a), ::simt::configured(k, g, n > 1)(a)",
+            ),
+        ):
+            self.assertEqual(self.rewritten(text), new)
+
+    def test_kernels_are_found_by_their_parameters(self):
+        plain = "__global__ void k(int* a, int n = 2) { }\nvoid f() { k<<<1, 1>>>(a, 1); }"
+        new = self.rewritten(plain)
+        self.assertIn("configured(::simt::KernelOf<k>::value, 1, 1)(a, 1)", new)
+        template = "template <typename T, int... n>\n__global__ void k(T* a) { }\nvoid f() { k<T><<<1, 1>>>(a); }"
+        new = self.rewritten(template)
+        self.assertIn(
+            "template <typename T, int... n> auto simt_kernel_k(T* a) -> "
+            "::simt::KernelOf<static_cast<void (*)(T* a)>(k<T, n...>)>",
+            new,
+        )
+        self.assertIn("configured(decltype(simt_kernel_k<T>(a))::value, 1, 1)(a)", new)
+
+    def test_mistakes(self):
+        for text, said in (
+            ("k<<<1>>>(a);", "a launch is kernel<<<blocks, threads per block"),
+            ("k<<<1, 1>>>;", "a launch is kernel<<<blocks, threads per block"),
+            ("k<<<1, 1, 0, s, 5>>>(a);", "there are 5 arguments between"),
+            ("+<<<1, 1>>>(a);", "there must be a kernel's name"),
+            ("\n\ncudaMallocManaged(&a, 4);", "cudaMallocManaged: the CPU backend has no unified"),
+        ):
+            _, wrong, _ = launches.rewrite(f'# 7 "mine.cu"\n{text}')
+            self.assertEqual(wrong[0][:2], ("mine.cu", 7 + text.count("\n")))
+            self.assertIn(said, wrong[0][2])
+
+
+class Differences(unittest.TestCase):
+    def test_lines_in_another_order_and_sums_in_another_order_are_alike(self):
+        self.assertEqual(program.differing_lines("a\nb 1\n", "b 1\na\n", False), ([], []))
+        self.assertEqual(program.differing_lines("s 1.00001", "s 1.00002", False), ([], []))
+        self.assertEqual(program.differing_lines("s 1.1", "s 1.2", False), (["s 1.1"], ["s 1.2"]))
+        self.assertEqual(program.differing_lines("1.1 ms", "7.2 ms", True), ([], []))
+        self.assertEqual(program.differing_lines("PASS", "FAIL", True), (["PASS"], ["FAIL"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

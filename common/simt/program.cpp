@@ -1,0 +1,87 @@
+// A program of its own: what is said of its errors, and its status.
+#ifndef __EMSCRIPTEN__
+#include "simt/program.hpp"
+
+#include <execinfo.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+
+#include "simt/internal.hpp"
+
+namespace simt {
+namespace {
+
+bool reported = false;  // a kernel has failed
+// What was told of errors: once, in a loop. (Never destroyed: end_program() runs late.)
+std::set<std::string>& told() {
+  static auto& texts = *new std::set<std::string>;
+  return texts;
+}
+
+// "file.cu:12" and the text of the line that called the runtime.
+std::pair<std::string, std::string> calling_line() {
+  void* pcs[32];
+  const int depth = backtrace(pcs, 32);
+  const std::vector<const void*> callers(pcs + 1, pcs + depth);
+  for (const SourceLine& source : find_sources(callers)) {
+    if (source.file.empty() || source.file.starts_with("/usr/")) continue;
+    std::ifstream file(source.file);
+    std::string text;
+    for (unsigned i = 0; i < source.line && std::getline(file, text);) ++i;
+    text.erase(0, text.find_first_not_of(" \t"));
+    return {shown_path(source.file) + ":" + std::to_string(source.line), text};
+  }
+  return {"?", ""};
+}
+
+void on_error(cudaError_t error, const std::string& why) {
+  // (Of a kernel that failed its report has told.)
+  if (error == cudaErrorIllegalAddress || error == cudaErrorMisalignedAddress ||
+      error == cudaErrorLaunchFailure || error == cudaErrorNotReady) {
+    return;
+  }
+  const auto [place, line] = calling_line();
+  const std::string text =
+      fmt::format("{}: {} ({}){}\n    {}", place, cudaGetErrorString(error),
+                  cudaGetErrorName(error), why.empty() ? "" : ": " + why, line);
+  if (!told().insert(text).second) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void end_program() {
+  std::fflush(nullptr);
+  if (!reported && cudaPeekAtLastError() == cudaSuccess) return;
+  if (!reported && !told().empty()) {
+    std::fputs(
+        "error: the program never asked whether that succeeded; every call returns it, and "
+        "cudaGetLastError() after a launch\n",
+        stderr);
+  }
+  _exit(1);
+}
+
+}  // namespace
+
+bool begin_program() {
+  static const bool begun = [] {
+    error_listener = on_error;
+    report_listener = [] {
+      reported = true;
+      std::fflush(stdout);
+    };
+    return std::atexit(end_program) == 0;
+  }();
+  return begun;
+}
+
+PendingLaunch& pending_launch() {
+  static thread_local PendingLaunch launch;
+  return launch;
+}
+
+}  // namespace simt
+#endif
