@@ -64,6 +64,7 @@ COMMON = [
     "watch/*.js",
     "watch/README.md",
     "primer/learn.py",
+    "primer/run.hpp",
 ]
 BESIDES = ["LICENSE", "plots/measure/record_format.py", "plots/measure/traffic.py"]
 

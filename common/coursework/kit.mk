@@ -18,12 +18,13 @@ judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_
   $(addprefix coursework/,judge.cpp protocol.cpp drawing.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp harness/time_model.cpp \
   simt/*.cpp coursework/filter.cpp coursework/frames.cpp coursework/runner.cpp coursework/protocol.cpp)
-# In a handout there are no puzzles.
-runner_sources += $(if $(call in_common,primer/puzzle.cpp),$(call in_common,primer/puzzle.cpp harness/trace.cpp harness/profile.cpp))
+# What puzzles need, which a handout has none of. (Two of them read sources, to show their lines.)
+puzzle_sources := $(if $(call in_common,primer/puzzle.cpp),$(call in_common,primer/puzzle.cpp harness/trace.cpp harness/profile.cpp))
+$(call object,$(puzzle_sources)): private DEFINES += -DSPMV_SOURCE_DIR='"$(ROOT)"'
 
 ifeq ($(KIT_CXXFLAGS),)
   judge_objects := $(call object,$(judge_sources))
-  runner_objects := $(call object,$(runner_sources))
+  runner_objects := $(call object,$(runner_sources) $(puzzle_sources))
 else
   # A kit that is built once and not worked on: all sources of the judge in one, and all of the runner. What they
   # share is parsed and compiled once then, which halves the time.
