@@ -7,7 +7,7 @@
 #include "device/launch.hpp"
 #include "device/texture.hpp"
 #include "harness/kernel.hpp"
-#include "one_pass/one_pass.cuh"
+#include "one_pass/spmv/one_pass.cuh"
 #include "pcsr_products.cuh"
 #include "pcsr_sums.cuh"
 
@@ -138,12 +138,12 @@ class PcsrOnePass final : public Spmv<T> {
   }
   std::size_t matrix_bytes() const override {
     if (plan_.lanes_per_row() > 0) return a_.bytes();
-    return a_.bytes() + (plan_.shape().tile_count + 1) * sizeof(Tile);
+    return a_.bytes() + (plan_.shape().tile_count + 1) * sizeof(detail::Tile);
   }
   std::string choice() const override {
     if (const int lanes = plan_.lanes_per_row())
       return std::to_string(lanes) + (lanes == 1 ? " lane per row" : " lanes per row");
-    const OnePassShape& shape = plan_.shape();
+    const detail::OnePassShape& shape = plan_.shape();
     if (plan_.block_tiles()) {
       return "tiles of " + std::to_string(shape.tile_items * shape.warps_per_block) + " per block";
     }

@@ -160,8 +160,8 @@ def main():
     ):
         print(f"#include <{header}>")
     for header in (
-        "../06_pcsr/one_pass/rows.cuh",
-        "../06_pcsr/one_pass/agent.cuh",
+        "../06_pcsr/one_pass/spmv/rows.cuh",
+        "../06_pcsr/one_pass/spmv/agent.cuh",
         "../common/device/devices.hpp",
         "persistent_part.cuh",
     ):

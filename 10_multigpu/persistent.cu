@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "../06_pcsr/one_pass/one_pass.cuh"
+#include "../06_pcsr/one_pass/spmv/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
 #include "device/ipc.hpp"
@@ -26,7 +26,7 @@ RowsStatistics statistics_of(const device::DeviceCsr<double>& a) {
   constexpr int kNoTiles = 0;
   device::launch(prepare_one_pass_kernel<double>, {dim3(blocks), dim3(kPrepareThreads)}, kNoTiles,
                  kNoTiles, 0u, a.rows, a.nnz, a.row_offsets.data(), nullptr, nullptr, nullptr,
-                 of_block.data());
+                 of_block.data(), nullptr);
   RowsStatistics all{};
   for (const RowsStatistics& found : of_block.download()) all.add(found);
   return all;

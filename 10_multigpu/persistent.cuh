@@ -18,8 +18,8 @@
 //   block    arrives, and waits
 #pragma once
 
-#include "../06_pcsr/one_pass/agent.cuh"
-#include "../06_pcsr/one_pass/rows.cuh"
+#include "../06_pcsr/one_pass/spmv/agent.cuh"
+#include "../06_pcsr/one_pass/spmv/rows.cuh"
 #include "persistent_part.cuh"
 
 namespace spmv::multigpu {

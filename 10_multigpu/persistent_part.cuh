@@ -10,10 +10,12 @@
 
 #include <cuda/atomic>
 
-#include "../06_pcsr/one_pass/agent.cuh"
+#include "../06_pcsr/one_pass/spmv/agent.cuh"
 #include "part.hpp"
 
 namespace spmv::multigpu {
+
+using namespace detail;  // of one pass
 
 // Counters are monotone: they only grow, from 0 at the beginning of a run.
 struct Neighbour {

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent / "spmv"
 INCLUDE = re.compile(r'^#include "(.*)"\n', re.MULTILINE)
 
 
@@ -28,7 +28,7 @@ def amalgamated(name, seen):
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    licence = (HERE / "../../LICENSE").read_text(encoding="utf-8")
+    licence = (HERE / "../../../LICENSE").read_text(encoding="utf-8")
     text = "#pragma once\n/*\n" + licence + "*/\n" + amalgamated("one_pass.cuh", set())
     try:
         Path(sys.argv[1]).write_text(text, encoding="utf-8")

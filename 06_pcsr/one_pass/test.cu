@@ -1,13 +1,14 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "../test_lengths.hpp"
-#include "agent.cuh"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
-#include "one_pass.cuh"
 #include "sparse/convert.hpp"
+#include "spmv/one_pass.cuh"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
 
@@ -16,6 +17,8 @@
 #endif
 
 namespace spmv {
+
+using namespace detail;
 
 // pcsr_one_pass_kernel with the wait for the previous kernel too late: after x has been read.
 template <typename T>
@@ -589,8 +592,63 @@ TEST_CASE("one pass: without y an epilogue gets 0, and without rows it is not ca
   CHECK(plan.multiply(nullptr, nullptr, nullptr, z.data(), AddRow{}, nullptr) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
   CHECK(z.download() == std::vector<double>{0, 1});
-  CHECK(OnePassPlan<double>().multiply(nullptr, nullptr, nullptr, nullptr, AddRow{}, nullptr) ==
-        cudaSuccess);
+  const auto empty = plan_of<double>({});
+  CHECK(empty.multiply(nullptr, nullptr, nullptr, nullptr, AddRow{}, nullptr) == cudaSuccess);
+}
+
+TEST_CASE("one pass: alpha and beta may be in device memory", "[06]") {
+  for (const OnePassPath path : {OnePassPath::kTiles, OnePassPath::kAutomatic}) {
+    Input<double> input(joined(random_lengths(300, 30, 5), Lengths(20, 60)));
+    const auto plan = plan_of<double>(pattern_of(input.a), {.path = path});
+    for (const double beta : {0.0, 2.0}) {
+      const Buffer<double> scalars("scalars", std::vector<double>{3, beta});
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      input.y.upload(beta != 0 ? input.y0 : std::vector<double>(input.y0.size(), nan));
+      REQUIRE(plan.multiply(input.a.values.data(), input.x.data(), input.y.data(), input.y.data(),
+                            ScaledOnDevice<double>{scalars.data(), scalars.data() + 1},
+                            nullptr) == cudaSuccess);
+      REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+      input.check_y(3, beta);
+    }
+  }
+}
+
+template <typename T>
+void check_dot(int n) {
+  CAPTURE(n, sizeof(T));
+  const std::vector<T> u = test_vector<T>(n, 1);
+  const std::vector<T> v = test_vector<T>(n, 2);
+  const Buffer<T> u_device("u", u);
+  const Buffer<T> v_device("v", v);
+  long double expected = 0;
+  long double magnitude = 0;
+  for (int i = 0; i < n; ++i) {
+    expected += static_cast<long double>(u[i]) * v[i];
+    magnitude += std::abs(static_cast<long double>(u[i]) * v[i]);
+  }
+  DotProduct<T> dot;
+  Buffer<T> result("result", 1);
+  REQUIRE(dot.create() == cudaSuccess);
+  std::vector<T> first;
+  test::under_every_schedule([&] {
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      REQUIRE(dot(n, u_device.data(), v_device.data(), result.data(), nullptr) == cudaSuccess);
+      REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+      const std::vector<T> got = result.download();
+      if (first.empty()) first = got;
+      CHECK(got == first);
+    }
+  });
+  const long double most = (n + 8) * std::numeric_limits<T>::epsilon() * magnitude;
+  CHECK(std::abs(first[0] - expected) <= most);
+}
+
+TEST_CASE("one pass: a dot product is right, and has the same bits in every order of blocks",
+          "[06]") {
+  check_dot<double>(0);
+  check_dot<float>(1);
+  check_dot<double>(kDotThreads + 1);
+  check_dot<float>(kDotBlocks * kDotThreads + 77);
 }
 
 // The lanes per row that a plan chooses; 0: tiles.
@@ -618,7 +676,7 @@ TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, til
 }
 
 TEST_CASE("one pass: long rows of any lengths have whole warps if the device is occupied", "[06]") {
-  constexpr RowsStatistics kLongest2314{2314, {}};  // 6,040 rows of 164 on average
+  constexpr RowsStatistics kLongest2314{2314, {}, 0, 0, 0};  // 6,040 rows of 164 on average
   STATIC_REQUIRE(long_rows_width(6'040, 990'000, 2'314) == 6);
   STATIC_REQUIRE(rows_width(6'040, 990'000, kLongest2314, true) == 6);
   STATIC_REQUIRE(rows_width(6'040, 990'000, kLongest2314, false) == -1);
@@ -646,34 +704,177 @@ TEST_CASE("one pass: blocks own the tiles where tiles are short and a row is lon
 
 TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
           "[06]") {
-  STATIC_REQUIRE(rows_suit_memory(0));
-  STATIC_REQUIRE(!rows_suit_memory(-1));
-  STATIC_REQUIRE(!rows_suit_memory(4));
-  STATIC_REQUIRE(rows_suit_memory(5));
-  STATIC_REQUIRE(rows_may_suit_memory(4'000'000, 20'000'000));
-  STATIC_REQUIRE(!rows_may_suit_memory(4'000'000, 28'000'000));
-  STATIC_REQUIRE(rows_may_suit_memory(20'000, 16'000'000));
-  STATIC_REQUIRE(rows_may_suit_memory(500'000'000, 2'000'000'000));  // no overflow
-  constexpr RowsStatistics kAlike{18, {}};
+  constexpr RowsStatistics kOneIteration{8, {}, 100, 50, 0};
+  constexpr RowsStatistics kTwoIterations{9, {1}, 100, 50, 0};
+  constexpr RowsStatistics kScattered{8, {}, 100, 49, 0};
+  for (const bool l1_has_room : {false, true}) {
+    CHECK(rows_suit_memory(4'000'000, 20'000'000, 0, kScattered, l1_has_room));
+    CHECK(rows_suit_memory(4'000'000, 28'000'000, 0, kOneIteration, l1_has_room));
+    CHECK(!rows_suit_memory(4'000'000, 28'000'000, 0, kScattered, l1_has_room));
+    CHECK(rows_suit_memory(4'000'000, 28'000'000, 0, kTwoIterations, l1_has_room) == l1_has_room);
+    CHECK(rows_suit_memory(500'000'000, 2'000'000'000, 0, kTwoIterations, l1_has_room));
+    CHECK(rows_suit_memory(1'000'000, 16'000'000, 2, kTwoIterations, l1_has_room) == l1_has_room);
+    CHECK(!rows_suit_memory(1'000'000, 16'000'000, 2, kScattered, l1_has_room));
+    CHECK(!rows_suit_memory(1'000'000, 27'000'000, 2, kTwoIterations, l1_has_room));
+    CHECK(!rows_suit_memory(1'000'000, 60'000'000, 4, kTwoIterations, l1_has_room));
+    CHECK(!rows_suit_memory(100'000, 16'000'000, 5, kTwoIterations, l1_has_room));
+    CHECK(rows_suit_memory(20'000, 16'000'000, 7, kTwoIterations, l1_has_room));
+  }
+  constexpr RowsStatistics kAlike{18, {}, 0, 0, 0};
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, true) == 2);
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, false) == -1);
+  // Long and alike, with columns that cross: as few lanes as occupy the device.
+  constexpr RowsStatistics kCrossing{2'500, {}, 100, 60, 40};
+  STATIC_REQUIRE(crossing_rows_width(4'000, 7'500'000, kCrossing) == 6);
+  STATIC_REQUIRE(crossing_rows_width(20'000, 30'000'000, kCrossing) == 5);
+  STATIC_REQUIRE(crossing_rows_width(4'000, 7'500'000, {2'500, {}, 100, 60, 39}) == -1);
+  STATIC_REQUIRE(crossing_rows_width(4'000, 7'500'000, {5'000, {}, 100, 60, 40}) == -1);
+  STATIC_REQUIRE(crossing_rows_width(100, 200'000, kCrossing) == -1);
+  STATIC_REQUIRE(crossing_rows_width(1'000'000, 60'000'000, kCrossing) == -1);
+  STATIC_REQUIRE(rows_width(4'000, 7'500'000, kCrossing, false) == 6);
+  STATIC_REQUIRE(rows_width(4'000, 7'500'000, {2'500, {}, 0, 0, 0}, false) == 8);
+}
+
+// What a sample says of the columns of `rows` rows with `columns` each.
+RowsStatistics statistics_of_columns(int rows, const std::vector<int>& columns) {
+  const int length = static_cast<int>(columns.size()) / rows;
+  const std::vector<int> offsets = offsets_of(Lengths(rows, length));
+  const Buffer<int> row_offsets("row_offsets", offsets);
+  const Buffer<int> column_indices("column_indices", columns);
+  Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
+  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
+                 offsets.back(), row_offsets.data(), static_cast<Tile*>(nullptr),
+                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
+                 statistics.data(), column_indices.data());
+  const std::vector<RowsStatistics> found = statistics.download();
+  RowsStatistics both = found[0];
+  both.add(found[1]);
+  return both;
+}
+
+TEST_CASE("one pass: a sample of columns tells whether rows share x with their neighbours",
+          "[06]") {
+  constexpr int kRows = 1'000;
+  constexpr int kLength = 6;
+  const auto found = [](const auto& column) {
+    std::vector<int> columns;
+    for (int row = 0; row < kRows; ++row) {
+      for (int k = 0; k < kLength; ++k) columns.push_back(column(row, k));
+    }
+    return statistics_of_columns(kRows, columns);
+  };
+  const RowsStatistics banded = found([](int row, int k) { return row + k; });
+  CHECK(banded.pairs >= kRows - 40);
+  CHECK(banded.columns_are_near());
+  CHECK(!banded.columns_cross());
+  const RowsStatistics crossing = found([](int row, int k) { return 5'000 * k + row; });
+  CHECK(crossing.columns_are_near());
+  CHECK(crossing.columns_cross());
+  const RowsStatistics scattered = found([](int row, int k) { return 1'000 * row + k; });
+  CHECK(!scattered.columns_are_near());
+  CHECK(!scattered.columns_cross());
+  CHECK(!statistics_of_columns(1, {0, 1}).columns_are_near());  // no pair
+}
+
+TEST_CASE("one pass: large matrices have tiles in waves, as the device's memory and L1 ask",
+          "[06]") {
+  constexpr DeviceFigures kH100{132, 1'980'000, 2'619'000, 5120};
+  constexpr DeviceFigures kH200{132, 1'980'000, 3'201'000, 6016};
+  STATIC_REQUIRE(kH100.l1_has_room());
+  STATIC_REQUIRE(!kH200.l1_has_room());
+  STATIC_REQUIRE(DeviceFigures{}.l1_has_room());  // a device that does not say
+  constexpr long long kL2 = 50LL << 20;
+  const auto shape = [](auto value, int rows, int nnz, bool l1_has_room) {
+    return one_pass_shape<decltype(value)>(rows, rows, nnz, 264, kL2, l1_has_room);
+  };
+  constexpr int kRows = 2'744'000;
+  constexpr int kNonzeros = 73'034'632;  // 27 points on 140^3
+  for (const OnePassShape& in_waves :
+       {shape(1.0, kRows, kNonzeros, true), shape(1.0f, kRows, kNonzeros, true)}) {
+    CHECK(in_waves.in_waves);
+    CHECK(in_waves.tile_items == 1024);
+    CHECK(in_waves.blocks * in_waves.warps_per_block >= in_waves.tile_count);
+    CHECK((in_waves.blocks - 1) * in_waves.warps_per_block < in_waves.tile_count);
+  }
+  CHECK(!shape(1.0, kRows, kNonzeros, false).in_waves);
+  CHECK(shape(1.0f, kRows, kNonzeros, false).tile_items == 2048);
+  CHECK(!shape(1.0f, 1'000'000, 26'000'000, false).in_waves);  // fewer than 10 waves
+  CHECK(!shape(1.0, 500'000, 9'000'000, true).in_waves);       // fewer than 4
+  // In the L2 (of 200 MB) there are none.
+  CHECK(!one_pass_shape<float>(kRows, kRows, 13'000'000, 264, 200LL << 20, true).in_waves);
+}
+
+// Products of kernels whose nonzeros end at the limit: of shifted arrays, since no machine here has
+// as many. T: of all.
+template <typename T>
+void check_at_limit(const Lengths& lengths) {
+  // An iteration begins at a multiple of 8 of the array's elements: so does the shift.
+  const int pad = (kOnePassMost - offsets_of(lengths).back()) % 8;
+  // No row is cut: counters are of absolute tiles.
+  OnePassInput<T> input(joined(lengths, {pad}), 192, 5000);
+  const int nnz = input.host.row_offsets.back();
+  const int shift = kOnePassMost - nnz;
+  std::vector<int> shifted = input.host.row_offsets;
+  for (int& offset : shifted) offset += shift;
+  const Buffer<int> offsets("row_offsets", shifted);
+  std::vector<Tile> tiles = input.tiles.tiles.download();
+  for (Tile& tile : tiles) tile.nnz_begin += shift;
+  const Buffer<Tile> tiles_device("tiles", tiles);
+  const auto before = [&](auto* array) {
+    return reinterpret_cast<decltype(array)>(reinterpret_cast<std::uintptr_t>(array) -
+                                             sizeof(*array) * static_cast<std::size_t>(shift));
+  };
+  const int* columns = before(input.a.column_indices.data());
+  const T* values = before(input.a.values.data());
+  const auto check = [&](auto kernel, int lanes, int blocks, int threads, auto... arguments) {
+    CAPTURE(lanes);
+    input.y.upload(input.y0);
+    device::launch(kernel, {dim3(blocks), dim3(threads), sizeof(OnePassShared<T>)}, arguments...,
+                   input.vectors(T{3}, T{2}));
+    input.Input<T>::check_y(T{3}, T{2});
+  };
+  const int rows = input.host.rows;
+  check(pcsr_rows_kernel<1, T>, 1, device::divide_up(rows, 256), 256, rows, true, offsets.data(),
+        columns, values);
+  check(pcsr_rows_kernel<1024, T>, 1024, rows, 1024, rows, true, offsets.data(), columns, values);
+  OnePassArguments<T> arguments = input.arguments();
+  arguments.tiles = tiles_device.data();
+  arguments.row_offsets = offsets.data();
+  arguments.column_indices = columns;
+  arguments.values = values;
+  check(pcsr_one_pass_kernel<T>, 0, input.tiles.count, 32, arguments);
+}
+
+TEST_CASE("one pass: the limit of nonzeros and rows holds, and one more is refused", "[06]") {
+  check_at_limit<double>({300, 0, 7, 255, 1});
+  check_at_limit<float>(joined(Lengths(70, 3), {1500, 0, 0, 9}));
+  const Buffer<int> some("some", std::vector<int>{0, 0});
+  const int* array = some.data();
+  CHECK(OnePassPlan<double>().create({1, 1, kOnePassMost, array, array}) == cudaSuccess);
+  CHECK(OnePassPlan<double>().create({1, 1, kOnePassMost + 1, array, array}) ==
+        cudaErrorInvalidValue);
+  CHECK(OnePassPlan<float>().create({kOnePassMost, 1, 1, array, array}) == cudaSuccess);
+  CHECK(OnePassPlan<float>().create({kOnePassMost + 1, 1, 1, array, array}) ==
+        cudaErrorInvalidValue);
 }
 
 TEST_CASE("one pass: rows of fewer than 4 nonzeros have a lane each", "[06]") {
-  constexpr RowsStatistics kTwo{2, {}};
+  constexpr RowsStatistics kTwo{2, {}, 0, 0, 0};
   STATIC_REQUIRE(rows_width(400'000, 800'000, kTwo, true) == 0);
   STATIC_REQUIRE(rows_width(30'000'000, 60'000'000, kTwo, false) == 0);
-  constexpr RowsStatistics kUpTo12{12, {100}};
+  constexpr RowsStatistics kUpTo12{12, {100}, 0, 0, 0};
   STATIC_REQUIRE(rows_width(400'000, 800'000, kUpTo12, true) == 0);
   STATIC_REQUIRE(rows_width(30'000'000, 60'000'000, kUpTo12, false) == -1);  // not alike
-  constexpr RowsStatistics kUpTo60{60, {40'000, 15'000, 2'000}};  // 4 lanes, most without nonzeros
+  constexpr RowsStatistics kUpTo60{
+      60, {40'000, 15'000, 2'000}, 0, 0, 0};  // 4 lanes, most without nonzeros
   STATIC_REQUIRE(rows_width(400'000, 800'000, kUpTo60, true) == -1);
 }
 
 TEST_CASE("one pass: more lanes where they save later iterations, in the L2", "[06]") {
-  constexpr RowsStatistics kHalfTwice{31, {20'000, 7'000}};  // of the warps, with 2 lanes per row
+  constexpr RowsStatistics kHalfTwice{
+      31, {20'000, 7'000}, 0, 0, 0};  // of the warps, with 2 lanes per row
   STATIC_REQUIRE(rows_width(100'000, 1'500'000, kHalfTwice, true) == 2);
-  constexpr RowsStatistics kFewTwice{31, {20'000, 2'000}};
+  constexpr RowsStatistics kFewTwice{31, {20'000, 2'000}, 0, 0, 0};
   STATIC_REQUIRE(rows_width(100'000, 1'500'000, kFewTwice, true) == 1);
 }
 
@@ -683,13 +884,14 @@ TEST_CASE("one pass: statistics of row lengths", "[06]") {
   const auto rows = static_cast<int>(lengths.size());
   Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
   device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
-                 0, row_offsets.data(), static_cast<Tile*>(nullptr),
+                 offsets_of(lengths).back(), row_offsets.data(), static_cast<Tile*>(nullptr),
                  static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
-                 statistics.data());
+                 statistics.data(), static_cast<const int*>(nullptr));
   const std::vector<RowsStatistics> found = statistics.download();
   RowsStatistics both = found[0];
   both.add(found[1]);
   CHECK(both.longest == 3000);
+  CHECK(both.pairs == 0);
   for (int w = 0; w < kRowsWidths; ++w) {
     const int rows_per_warp = std::max(32 >> w, 1);
     long long iterations = 0;
@@ -793,6 +995,100 @@ TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is 
 }
 #endif
 
+TEST_CASE("one pass: a plan that is not ready refuses, and writes nothing", "[06]") {
+  Input<double> input({3, 0, 5});
+  const CsrPattern good = pattern_of(input.a);
+  CsrPattern bad = good;
+  bad.nnz = -1;
+  const double* values = input.a.values.data();
+  const auto refuses = [&](const OnePassPlan<double>& plan) {
+    input.y.upload(input.y0);
+    const double* x = input.x.data();
+    double* y = input.y.data();
+    CHECK(!plan.is_prepared());
+    CHECK(plan.multiply(1, values, x, 0, y, nullptr) == cudaErrorIllegalState);
+    CHECK(plan.multiply(values, x, y, y, AddRow{}, nullptr) == cudaErrorIllegalState);
+    CHECK(plan.multiply_several(2, 1, values, x, 0, y, nullptr) == cudaErrorIllegalState);
+    CHECK(plan.multiply_transposed(1, values, x, 0, y, nullptr) == cudaErrorIllegalState);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(input.y.download() == input.y0);
+  };
+  refuses(OnePassPlan<double>());
+  CHECK(OnePassPlan<double>().prepare(nullptr) == cudaErrorIllegalState);
+
+  OnePassPlan<double> plan = plan_of<double>(good);
+  OnePassPlan<double> taken(std::move(plan));
+  refuses(plan);
+  plan = std::move(taken);
+  refuses(taken);
+  CHECK(taken.prepare(nullptr) == cudaErrorIllegalState);
+  CHECK(plan.multiply(1, values, input.x.data(), 0, input.y.data(), nullptr) == cudaSuccess);
+
+  CHECK(plan.create(bad) == cudaErrorInvalidValue);  // and what it was before is gone
+  refuses(plan);
+  REQUIRE(plan.create(good) == cudaSuccess);
+  refuses(plan);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  CHECK(plan.multiply(3, values, input.x.data(), 0, input.y.data(), nullptr) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  input.check_y(3, 0);
+
+  OnePassTranspose transpose;
+  Buffer<double> transposed("transposed values", 8);
+  CHECK(transpose.gather(values, transposed.data(), nullptr) == cudaErrorIllegalState);
+  REQUIRE(transpose.create(good, nullptr) == cudaSuccess);
+  OnePassTranspose its_pattern(std::move(transpose));
+  CHECK(transpose.gather(values, transposed.data(), nullptr) == cudaErrorIllegalState);
+  CHECK(its_pattern.gather(values, transposed.data(), nullptr) == cudaSuccess);
+  CHECK(DotProduct<double>()(0, nullptr, nullptr, nullptr, nullptr) == cudaErrorIllegalState);
+}
+
+TEST_CASE("one pass: row offsets that are not 0 to nnz, ascending, are refused on every path",
+          "[06]") {
+  const Lengths lengths(300, 40);
+  Input<float> input(lengths);
+  const std::vector<int> good = offsets_of(lengths);
+  const auto prepared = [&](const std::vector<int>& offsets, OnePassPath path) {
+    const Buffer<int> row_offsets("row_offsets", offsets);
+    CsrPattern pattern = pattern_of(input.a);
+    pattern.row_offsets = row_offsets.data();
+    OnePassPlan<float> plan;
+    REQUIRE(plan.create(pattern, {.path = path}) == cudaSuccess);
+    const cudaError_t error = plan.prepare(nullptr);
+    CHECK(plan.is_prepared() == (error == cudaSuccess));
+    return error;
+  };
+  for (const OnePassPath path : {OnePassPath::kTiles, OnePassPath::kAutomatic}) {
+    CHECK(prepared(good, path) == cudaSuccess);
+    std::vector<int> from_one = good;
+    for (int& offset : from_one) ++offset;
+    CHECK(prepared(from_one, path) == cudaErrorInvalidValue);
+    std::vector<int> too_short = good;
+    --too_short.back();
+    CHECK(prepared(too_short, path) == cudaErrorInvalidValue);
+    std::vector<int> descends = good;
+    std::swap(descends[100], descends[101]);
+    CHECK(prepared(descends, path) == cudaErrorInvalidValue);
+  }
+}
+
+#ifndef SPMV_CUDA
+TEST_CASE("one pass: products overlap only if they were compiled to wait", "[06]") {
+  const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0});
+  const CsrPattern pattern{1, 1, 0, offsets.data(), nullptr};
+  for (const int compiled_for : {75, 80, 90, 100}) {
+    simt::settings().compiled_for = compiled_for;
+    OnePassPlan<double> plan;
+    REQUIRE(plan.create(pattern, {.overlap = true}) == cudaSuccess);
+    CHECK(plan.overlaps() == (compiled_for >= 90));
+    bool can = false;
+    CHECK(can_overlap(pcsr_rows_kernel<1, double>, &can) == cudaSuccess);
+    CHECK(can == (compiled_for >= 90));
+  }
+  simt::settings().compiled_for = 90;
+}
+#endif
+
 TEST_CASE("one pass: a plan refuses what it cannot do, and empty matrices need nothing", "[06]") {
   OnePassPlan<float> plan;
   const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0});
@@ -804,6 +1100,15 @@ TEST_CASE("one pass: a plan refuses what it cannot do, and empty matrices need n
   const CsrPattern largest{std::numeric_limits<int>::max(), 1, std::numeric_limits<int>::max(),
                            offsets.data(), offsets.data()};
   CHECK(plan.create(largest) == cudaErrorInvalidValue);
+  CHECK(plan.create({0, 1, 1, nullptr, offsets.data()}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 0, 1, offsets.data(), offsets.data()}) == cudaErrorInvalidValue);
+  std::size_t bytes = 1;
+  CHECK(OnePassPlan<float>::workspace_bytes(largest, &bytes) == cudaErrorInvalidValue);
+  CHECK(bytes == 0);
+  CHECK(OnePassPlan<float>::workspace_bytes({1, 1, 0, nullptr, nullptr}, &bytes) ==
+        cudaErrorInvalidValue);
+  CHECK(OnePassPlan<float>::workspace_bytes({}, &bytes, {.most_vectors = 3}) ==
+        cudaErrorInvalidValue);
   const CsrPattern one_empty_row{1, 1, 0, offsets.data(), nullptr};
   CHECK(plan.create(one_empty_row, {}, workspace.data() + 1) == cudaErrorInvalidValue);
   CHECK(plan.create({}) == cudaSuccess);

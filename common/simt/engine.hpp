@@ -35,6 +35,7 @@ struct Settings {
   int devices = 1;            // what cudaGetDeviceCount says
   bool peer_access = true;    // between any two of them
   int multiprocessors = 132;  // of a device; what a cooperative launch may fill
+  int compiled_for = 90;      // compute capability that cudaFuncGetAttributes() names
   bool late_streams = false;  // see runtime.hpp
   bool late_peer_stores = false;   // see cooperative.hpp
   double spin_limit_seconds = 10;  // a block that only polls for longer is a deadlock

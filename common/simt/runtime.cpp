@@ -258,6 +258,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (!simt::is_device(device)) return set_error(cudaErrorInvalidDevice);
   const std::map<cudaDeviceAttr, int> values = {
       {cudaDevAttrMultiProcessorCount, simt::settings().multiprocessors},
+      {cudaDevAttrClockRate, 1'980'000},
+      {cudaDevAttrMemoryClockRate, 3'201'000},
+      {cudaDevAttrGlobalMemoryBusWidth, 6016},
       {cudaDevAttrL2CacheSize, simt::kL2Bytes},
       {cudaDevAttrComputeCapabilityMajor, 9},
       {cudaDevAttrMaxSharedMemoryPerMultiprocessor, simt::kSharedPerMultiprocessor},

@@ -18,37 +18,38 @@
 #define CUDART_VERSION 13000
 
 // Name, number and text.
-#define SIMT_ERRORS(ERROR)                                                                \
-  ERROR(cudaSuccess, 0, "no error")                                                       \
-  ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                     \
-  ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                                    \
-  ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")               \
-  ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")         \
-  ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                    \
-  ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                            \
-  ERROR(cudaErrorDeviceUninitialized, 201, "invalid device context")                      \
-  ERROR(cudaErrorPeerAccessUnsupported, 217,                                              \
-        "peer access is not supported between these two devices")                         \
-  ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                   \
-  ERROR(cudaErrorNotReady, 600, "device not ready")                                       \
-  ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")         \
-  ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")         \
-  ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                            \
-  ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                        \
-  ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch") \
-  ERROR(cudaErrorNotSupported, 801, "operation not supported")                            \
-  ERROR(cudaErrorStreamCaptureUnsupported, 900,                                           \
-        "operation not permitted when stream is capturing")                               \
-  ERROR(cudaErrorStreamCaptureInvalidated, 901,                                           \
-        "operation failed due to a previous error during capture")                        \
-  ERROR(cudaErrorStreamCaptureMerge, 902,                                                 \
-        "operation would result in a merge of separate capture sequences")                \
-  ERROR(cudaErrorStreamCaptureUnmatched, 903,                                             \
-        "capture was not ended in the same stream as it began")                           \
-  ERROR(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")        \
-  ERROR(cudaErrorStreamCaptureIsolation, 905,                                             \
-        "dependency created on uncaptured work in another stream")                        \
-  ERROR(cudaErrorCapturedEvent, 907,                                                      \
+#define SIMT_ERRORS(ERROR)                                                                    \
+  ERROR(cudaSuccess, 0, "no error")                                                           \
+  ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                         \
+  ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                                        \
+  ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                   \
+  ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")             \
+  ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                        \
+  ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                \
+  ERROR(cudaErrorDeviceUninitialized, 201, "invalid device context")                          \
+  ERROR(cudaErrorPeerAccessUnsupported, 217,                                                  \
+        "peer access is not supported between these two devices")                             \
+  ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                       \
+  ERROR(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state") \
+  ERROR(cudaErrorNotReady, 600, "device not ready")                                           \
+  ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")             \
+  ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")             \
+  ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                                \
+  ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                            \
+  ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")     \
+  ERROR(cudaErrorNotSupported, 801, "operation not supported")                                \
+  ERROR(cudaErrorStreamCaptureUnsupported, 900,                                               \
+        "operation not permitted when stream is capturing")                                   \
+  ERROR(cudaErrorStreamCaptureInvalidated, 901,                                               \
+        "operation failed due to a previous error during capture")                            \
+  ERROR(cudaErrorStreamCaptureMerge, 902,                                                     \
+        "operation would result in a merge of separate capture sequences")                    \
+  ERROR(cudaErrorStreamCaptureUnmatched, 903,                                                 \
+        "capture was not ended in the same stream as it began")                               \
+  ERROR(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")            \
+  ERROR(cudaErrorStreamCaptureIsolation, 905,                                                 \
+        "dependency created on uncaptured work in another stream")                            \
+  ERROR(cudaErrorCapturedEvent, 907,                                                          \
         "operation not permitted on an event last recorded in a capturing stream")
 #define SIMT_ERROR(name, number, text) name = number,
 enum cudaError_t { SIMT_ERRORS(SIMT_ERROR) };
@@ -89,7 +90,10 @@ struct cudaDeviceProp {
 };
 
 enum cudaDeviceAttr {
+  cudaDevAttrClockRate = 13,
   cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrMemoryClockRate = 36,
+  cudaDevAttrGlobalMemoryBusWidth = 37,
   cudaDevAttrL2CacheSize = 38,
   cudaDevAttrComputeCapabilityMajor = 75,
   cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
@@ -322,6 +326,17 @@ template <typename... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
                                  int value) {
   return simt::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
+// Of its members those that have an answer here: for which architecture the kernel was compiled.
+struct cudaFuncAttributes {
+  int binaryVersion;
+  int ptxVersion;
+};
+template <typename... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*)(Parameters...)) {
+  attributes->binaryVersion = attributes->ptxVersion = simt::settings().compiled_for;
+  return cudaSuccess;
 }
 
 template <typename... Parameters>

@@ -222,7 +222,7 @@ def build(program, output):
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
     api = pages.link("README.md")(
-        "06_pcsr/one_pass/one_pass.cuh", 1
+        "06_pcsr/one_pass/spmv/one_pass.cuh", 1
     )  # what it declares, with the comments that tell of it
     pages.write_all()
     pages.write("site.css", (HERE / "site.css").read_bytes())

@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../one_pass.cuh"
+#include "../spmv/one_pass.cuh"
 #include "matrix.hpp"
 
 static void check(cusparseStatus_t status, const char* what) {

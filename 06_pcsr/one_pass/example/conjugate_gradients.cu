@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "../one_pass.cuh"
+#include "../spmv/one_pass.cuh"
 #include "matrix.hpp"
 
 constexpr int kThreads = 256;
@@ -37,7 +37,7 @@ __global__ void dot_kernel(int n, const double* u, const double* v, double* sums
   for (int i = blockIdx.x * kThreads + threadIdx.x; i < n; i += gridDim.x * kThreads) {
     sum += u[i] * v[i];
   }
-  sum = spmv::sum_of_warp(sum);
+  sum = spmv::detail::sum_of_warp(sum);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
   __syncthreads();
   if (threadIdx.x != 0) return;

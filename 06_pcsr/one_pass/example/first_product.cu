@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "../one_pass.cuh"
+#include "../spmv/one_pass.cuh"
 #include "matrix.hpp"  // check() ends the program on an error; device() copies a vector to the GPU
 
 int main() {

@@ -18,9 +18,7 @@
 // one_pass.cuh.
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "cut_rows.cuh"
 #include "overlap.cuh"
@@ -28,6 +26,8 @@
 #include "vectors.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 // --- Policy -------------------------------------------------------------------------------------
 
@@ -481,4 +481,6 @@ __global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::
   multiply_tile(agent);
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

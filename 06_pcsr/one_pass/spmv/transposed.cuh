@@ -12,14 +12,14 @@
 // "one pass: transposed ...".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "agent.cuh"
 #include "cut_rows.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 inline constexpr int kTransposedThreads = 256;  // per block
 
@@ -173,4 +173,6 @@ __global__ void gather_values_kernel(int nnz, const int* from, const Value* valu
   if (i < static_cast<unsigned>(nnz)) transposed[i] = values[from[i]];
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

@@ -7,11 +7,10 @@
 // reads must not be written by the same product, but for y, which may be z.
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 namespace spmv {
+inline namespace one_pass_2 {
 
 // alpha A x + beta y. y is not needed if beta is 0: give none then, since it may hold NaN.
 template <typename T>
@@ -22,6 +21,20 @@ struct Scaled {
     return alpha * sum + beta * old;
   }
 };
+
+// The same with alpha and beta in device memory, where a kernel before the product may have written
+// them. y is read; what it holds does not count where beta is 0.
+template <typename T>
+struct ScaledOnDevice {
+  const T* alpha;
+  const T* beta;
+  __device__ __forceinline__ T operator()(int, T sum, T old) const {
+    const T scale = *beta;
+    return scale != T{0} ? *alpha * sum + scale * old : *alpha * sum;
+  }
+};
+
+namespace detail {
 
 // Vectors in device memory. Step 10 has vectors of its own, which are in the memory of several
 // GPUs.
@@ -37,4 +50,6 @@ struct PlainVectors {
   }
 };
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

@@ -13,14 +13,14 @@
 // of groups. Tests: test.cu, "one pass: several vectors ...".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "rows.cuh"
 #include "several.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 inline constexpr int kSeveralRowsThreads = 256;  // per block
 inline constexpr int kSeveralRowsItems = 4;      // nonzeros per group and iteration
@@ -77,4 +77,6 @@ __global__ void __launch_bounds__(kSeveralRowsThreads)
   if (group == 0 && row < rows) vectors.store(row, part, sum);
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

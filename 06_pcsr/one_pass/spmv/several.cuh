@@ -15,15 +15,15 @@
 // vectors ...".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "agent.cuh"
 #include "cut_rows.cuh"
 #include "tiles.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 template <typename T, int kVectors>
 struct SeveralPolicy {
@@ -306,4 +306,6 @@ __global__ void __launch_bounds__(SeveralPolicy<T, kVectors>::kThreads,
   agent.finish_cut_rows();
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

@@ -16,13 +16,13 @@
 // tiles of blocks ...".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "agent.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 // Where part s of blocks * warps begins, which belongs to warp s % warps of block s / warps, or
 // where the last one ends; called by all lanes of a warp, s = 0, ..., blocks * warps. parts has as
@@ -97,4 +97,6 @@ __global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::
   agent.add_up_cut_row(of_block);
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

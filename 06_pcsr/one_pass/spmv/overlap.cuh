@@ -14,30 +14,29 @@
 //
 // The second call stands behind the first one. So a kernel that starts early knows that all kernels
 // but the previous one have completed, however many of them overlap in a row. Launched without the
-// attribute, or on an earlier architecture, both calls have no effect.
+// attribute both calls have no effect. Code that is compiled for an earlier architecture has
+// neither of them, wherever it runs: such a kernel must not be launched with the attribute
+// (can_overlap() in one_pass.cuh).
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 __device__ __forceinline__ void wait_for_previous_kernel() {
-#if defined(__CUDACC_RTC__) && \
-    __CUDA_ARCH__ >= 900  // there is no runtime API: the same instruction
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#elif !defined(__CUDACC_RTC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
 
 __device__ __forceinline__ void let_next_kernel_start() {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-#elif !defined(__CUDACC_RTC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

@@ -20,13 +20,13 @@
 // Used by OnePassAgent (agent.cuh); tested in test.cu, "one pass: ... cut".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "tiles.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 // The sum over the lanes of a warp, in lane 0.
 template <typename T>
@@ -182,4 +182,6 @@ __device__ __forceinline__ void finish_cut_row(int first, int last, PartialSum<T
   if (lane == 0) unstarted[first] = last - first + 1;
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

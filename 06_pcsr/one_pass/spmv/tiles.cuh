@@ -16,11 +16,11 @@
 // Launched by OnePassPlan::prepare (one_pass.cuh); tested in test.cu, "one pass: tiles ...".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 // Where a tile begins. It ends where the next one begins.
 struct alignas(8) Tile {
@@ -103,4 +103,6 @@ __global__ void find_tiles_kernel(int tile_count, unsigned tile_items, int overh
             unstarted);
 }
 
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv

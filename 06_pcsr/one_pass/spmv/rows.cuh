@@ -17,14 +17,14 @@
 // lanes; tested in test.cu, "one pass: both paths ...".
 #pragma once
 
-#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
-#endif
 
 #include "overlap.cuh"
 #include "vectors.cuh"
 
 namespace spmv {
+inline namespace one_pass_2 {
+namespace detail {
 
 inline constexpr int kRowsItemsPerThread = 8;  // nonzeros per lane and iteration
 inline constexpr int kRowsWidths = 11;         // numbers of lanes per row: 2^0, ..., 2^10
@@ -114,17 +114,37 @@ __host__ __device__ constexpr int rows_per_warp(int width) {
   return width < 5 ? 32 >> width : 1;
 }
 
+// RowsStatistics::longest where the offsets do not ascend from 0 to nnz. (No row is as long.)
+inline constexpr int kWrongOffsets = 0x7fffffff;
+
 // What prepare_one_pass_kernel finds out about the row lengths.
 struct RowsStatistics {
-  int longest;
+  int longest;  // or kWrongOffsets
   // more_iterations[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through
   // their loop beyond the first time; groups of several warps are counted once. At most nnz / 8.
   int more_iterations[kRowsWidths];
+  // Of a sample of neighbouring rows: how many pairs; in how many the columns in the middle of both
+  // rows are near each other; and in how many of these the row's own next column is far away, so
+  // that a row shares sectors of x with its neighbours and not within itself.
+  int pairs;
+  int near_pairs;
+  int crossing_pairs;
+
+  // Whether neighbouring rows find x in the same L1 cache, if it has them at the same time.
+  __host__ __device__ constexpr bool columns_are_near() const {
+    return pairs > 0 && 2LL * near_pairs >= pairs;
+  }
+  __host__ __device__ constexpr bool columns_cross() const {
+    return pairs > 0 && 5LL * crossing_pairs >= 2LL * pairs;
+  }
 
   // Those of these rows and of `others`.
   __host__ __device__ void add(const RowsStatistics& others) {
     if (others.longest > longest) longest = others.longest;
     for (int w = 0; w < kRowsWidths; ++w) more_iterations[w] += others.more_iterations[w];
+    pairs += others.pairs;
+    near_pairs += others.near_pairs;
+    crossing_pairs += others.crossing_pairs;
   }
   // more_iterations and the first ones: of a warp, or of the group of warps that owns a row.
   __host__ __device__ constexpr long long iterations(int w, int rows) const {
@@ -138,7 +158,7 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
   const int lane = threadIdx.x % 32;
   const int row = first_row + lane;
   const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
-  statistics.longest = max(statistics.longest, length);
+  statistics.longest = max(statistics.longest, length >= 0 ? length : kWrongOffsets);
   int longest[6];  // of rows_per_warp(w) rows
   longest[5] = length;
 #pragma unroll
@@ -155,4 +175,30 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
   }
 }
 
+// Adds what the columns of the 32 rows from `first_row` on say, one row per lane.
+__device__ __forceinline__ void look_at_columns(int first_row, int rows, const int* row_offsets,
+                                                const int* column_indices,
+                                                RowsStatistics& statistics) {
+  constexpr int kNear = 64;    // columns: 16 sectors of x in double precision
+  constexpr int kBeside = 16;  // 4 sectors
+  const int row = first_row + static_cast<int>(threadIdx.x % 32);
+  if (row >= rows - 1) return;
+  const int begin = row_offsets[row];
+  const int end = row_offsets[row + 1];
+  const int next_end = row_offsets[row + 2];
+  if (begin >= end || end >= next_end) return;
+  const int middle = begin + (end - begin) / 2;
+  const int column = column_indices[middle];
+  const long long to_next_row = 1LL * column_indices[end + (next_end - end) / 2] - column;
+  const long long within_row = 1LL * column_indices[max(middle - 1, begin)] - column;
+  const auto is_within = [](long long distance, int most) {
+    return -most <= distance && distance <= most;
+  };
+  ++statistics.pairs;
+  statistics.near_pairs += is_within(to_next_row, kNear);
+  statistics.crossing_pairs += is_within(to_next_row, kBeside) && !is_within(within_row, kNear);
+}
+
+}  // namespace detail
+}  // namespace one_pass_2
 }  // namespace spmv
