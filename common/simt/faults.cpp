@@ -67,7 +67,7 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
 }
 
 // "file.cu:12: " of the host's instruction. (Its fault is no interruption: it may ask.)
-std::string place_of(void* context) {
+std::string line_of_host(void* context) {
   const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
   const auto pc = static_cast<std::uintptr_t>(registers.gregs[REG_RIP]);
@@ -86,7 +86,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const Allocation* allocation = find_allocation(address);
   if (signal == SIGSEGV && allocation) {
     char text[512];
-    const std::string place = current_lane ? "" : place_of(context);
+    const std::string place = current_lane ? "" : line_of_host(context);
     const int length = std::snprintf(
         text, sizeof text, "error: %s%s touched device memory: byte %zu of '%s'; %s\n",
         place.c_str(), current_lane ? "a function that is not device code" : "the host",
