@@ -89,8 +89,9 @@ watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by ste
 	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
 	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS) $(or_quit)
 
-data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
-	@SPMV=$(SPMV) bash common/build/data.sh $(ARGS) $(or_quit)
+data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some; ARGS=large makes large ones)
+	@$(if $(filter large,$(ARGS)),plots/python.sh plots/measure/large_matrices.py $(filter-out large,$(ARGS)),\
+	  SPMV=$(SPMV) bash common/build/data.sh $(ARGS)) $(or_quit)
 
 mkl:  ## fetch oneMKL (250 MB) into .deps/mkl, for the kernel mkl_csr
 	@bash common/peers/get.sh mkl $(or_quit)

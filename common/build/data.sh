@@ -93,7 +93,7 @@ fetch() { # NAME GROUP STEM ROWS COLS NNZ
 
 here=0 too_large=() failed=()
 while IFS=$'\t' read -r name group stem rows cols nnz _; do
-  [[ -n $group && $group != - ]] || continue
+  [[ -n $group && ! $group =~ ^(-|scipy)$ ]] || continue
   if [ $# -gt 0 ]; then
     [[ $names == *" $name "* ]] || continue
     names=${names/ $name / }

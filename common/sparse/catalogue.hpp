@@ -1,5 +1,6 @@
 // Every matrix in the tables of the papers that the steps reproduce (catalogue.tsv), and what
-// stands in for it on a machine that has no copy of its file.
+// stands in for it on a machine that has no copy of its file. Behind them, large matrices by public
+// definitions, which are exact: a generator makes them, or SciPy (plots/measure/large_matrices.py).
 //
 // Sizes are those of the file in the SuiteSparse collection when it is read as SpMV uses it: both
 // triangles, entries that are stored as zero included. A paper may print other numbers: one
@@ -26,13 +27,15 @@ namespace spmv {
 
 struct CatalogueEntry {
   std::string name;             // as the papers call it
-  std::string group;            // in the collection; "-" when the matrix is not there
+  std::string group;            // in the collection; "-" or "scipy" when the matrix is not there
   std::string collection_name;  // there
   Index rows, cols, nnz;
-  std::string source;  // the generator's full specification
+  std::string source;  // the generator's full specification; "-" when SciPy makes the matrix
 
   // Whether anyone can fetch it. If not, `source` is the matrix itself and no stand-in.
-  bool in_collection() const { return group != "-"; }
+  bool in_collection() const { return group != "-" && !is_made_by_scipy(); }
+  // Whether `make data ARGS=large` makes its file.
+  bool is_made_by_scipy() const { return group == "scipy"; }
 };
 
 // In the order of the papers' tables.

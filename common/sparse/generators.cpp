@@ -106,6 +106,7 @@ const std::vector<Generator>& all_generators() {
        {{"scale", 16, 0, 30, "binary logarithm of the number of rows"},
         {"edge_factor", 16, 0, 4096, "edges drawn per row"},
         {"symmetric", 0, 0, 1, "1: every edge both ways"},
+        {"permute", kDerived, 0, 1, "1: vertices numbered at random, as Graph500 does (0)"},
         kSeed},
        make_rmat,
        false},

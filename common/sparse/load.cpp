@@ -11,6 +11,7 @@
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/matrix_market.hpp"
+#include "sparse/npz.hpp"
 #include "sparse/text.hpp"
 
 #ifndef SPMV_SOURCE_DIR
@@ -23,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool looks_like_a_path(const std::string& spec) {
-  return spec.find('/') != std::string::npos || spec.ends_with(".mtx") || spec.ends_with(".gz");
+  return spec.find('/') != std::string::npos || spec.ends_with(".mtx") || spec.ends_with(".gz") ||
+         is_npz(spec);
 }
 
 // Where `entry`'s file may stand, in the order in which it is looked for.
@@ -31,7 +33,7 @@ std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
   const fs::path base = data_directory();
   std::vector<fs::path> files;
   for (const std::string& stem : {entry.name, entry.collection_name}) {
-    for (const char* suffix : {".mtx", ".mtx.gz"}) {
+    for (const char* suffix : {".mtx", ".mtx.gz", ".npz"}) {
       files.push_back(base / (stem + suffix));
       files.push_back(base / stem / (stem + suffix));
     }
@@ -67,6 +69,7 @@ MatrixSource find_matrix(const std::string& spec) {
   std::error_code not_a_file;
   if (!entry && (looks_like_a_path(spec) || fs::is_regular_file(spec, not_a_file))) {
     fs::path stem = fs::path(spec).filename();
+    if (is_npz(stem)) stem = stem.stem();
     while (stem.extension() == ".gz" || stem.extension() == ".mtx") stem = stem.stem();
     return {stem.string(), Origin::kFile, spec};
   }
@@ -87,6 +90,9 @@ MatrixSource find_matrix(const std::string& spec) {
   for (const fs::path& file : candidate_files(*entry)) {
     if (fs::is_regular_file(file)) return {entry->name, Origin::kFile, file.string()};
   }
+  if (entry->is_made_by_scipy()) {
+    throw InputError(entry->name + ": not made yet; `make data ARGS=large` makes it, with SciPy");
+  }
   return {entry->name, entry->in_collection() ? Origin::kStandIn : Origin::kGenerated,
           entry->source};
 }
@@ -99,9 +105,13 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
     matrix.csr = generate<T>(matrix.source.detail, options.memory_limit());
     return matrix;
   }
-  matrix.coo = read_matrix_market<T>(matrix.source.detail, options);
-  matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
-  for (const T value : matrix.coo.values) {
+  if (is_npz(matrix.source.detail)) {
+    matrix.csr = read_npz<T>(matrix.source.detail, options, &matrix.duplicates);
+  } else {
+    matrix.coo = read_matrix_market<T>(matrix.source.detail, options);
+    matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
+  }
+  for (const T value : matrix.coo.values.empty() ? matrix.csr.values : matrix.coo.values) {
     matrix.explicit_zeros += value == T{0};
     matrix.non_finite += !std::isfinite(value);
   }

@@ -41,7 +41,8 @@ struct LoadOptions {
 };
 
 // A matrix as read: `csr` is sorted, duplicates summed. `coo`, empty unless LoadOptions::keep_coo,
-// holds the triplets of a file in its order (expanded if the file stores one triangle).
+// holds the triplets of a Matrix Market file in its order (expanded if the file stores one
+// triangle).
 template <typename T>
 struct Matrix {
   Coo<T> coo;
@@ -65,8 +66,9 @@ std::filesystem::path data_directory();
 // specification. Throws InputError when it names none.
 MatrixSource find_matrix(const std::string& spec);
 
-// `spec` is a path (.mtx, .mtx.gz), a generator ("stencil2d:1000x1000"), or a catalogue name
-// ("scircuit": data/scircuit.mtx[.gz] if `make data` fetched it, else its stand-in).
+// `spec` is a path (.mtx, .mtx.gz, .npz), a generator ("stencil2d:1000x1000"), or a catalogue name
+// ("scircuit": data/scircuit.mtx[.gz] if `make data` fetched it, else its stand-in; "rgg_2e20":
+// data/rgg_2e20.npz, which `make data ARGS=large` makes).
 // Throws InputError when it is none of these or cannot be read.
 template <typename T>
 Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options = {});

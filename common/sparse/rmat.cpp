@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "sparse/makers.hpp"
@@ -9,10 +10,24 @@
 #include "sparse/rng.hpp"
 
 namespace spmv {
+namespace {
+
+// The vertices 0 to n - 1 in random order.
+std::vector<Index> random_numbers(Index n, std::uint64_t seed) {
+  std::vector<Index> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  // A stream of its own: edges are drawn from those with numbers from 0 on.
+  Rng rng(seed, ~std::uint64_t{0});
+  for (Index left = n; left > 1; --left) std::swap(numbers[left - 1], numbers[rng.below(left)]);
+  return numbers;
+}
+
+}  // namespace
 
 // Recursive matrix (Chakrabarti, Zhan, Faloutsos, 2004) with the Graph500 probabilities: every
 // edge falls into one of four quadrants with 0.57, 0.19, 0.19, 0.05, `scale` times over. Edges are
-// drawn twice, once to count and once to place them, so that they need not be kept.
+// drawn twice, once to count and once to place them, so that they need not be kept. With `permute`
+// the vertices then get random numbers: a Kronecker graph as Graph500 defines it.
 Pattern make_rmat(const Specification& spec) {
   const auto scale = static_cast<int>(spec.get("scale"));
   const bool symmetric = spec.get("symmetric") != 0;
@@ -20,6 +35,9 @@ Pattern make_rmat(const Specification& spec) {
   const long long edges = spec.get("edge_factor") * n;
   const double placed = static_cast<double>(edges) * (symmetric ? 2 : 1);
   spec.check_size(static_cast<double>(n), static_cast<double>(n), placed);
+
+  std::vector<Index> numbers;
+  if (spec.get("permute", 0) == 1) numbers = random_numbers(static_cast<Index>(n), spec.seed());
 
   // From several threads at once.
   const long long first_row = spec.first_row(), end_row = spec.end_row(n);
@@ -37,6 +55,10 @@ Pattern make_rmat(const Specification& spec) {
         const bool right = down ? draw >= 62259 : draw >= 37355;  // 0.95, 0.57
         row = 2 * row + down;
         column = 2 * column + right;
+      }
+      if (!numbers.empty()) {
+        row = numbers[row];
+        column = numbers[column];
       }
       if (row >= first_row && row < end_row) visit(row - first_row, column);
       if (symmetric && row != column && column >= first_row && column < end_row) {

@@ -5,6 +5,7 @@
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/matrix_market.hpp"
+#include "sparse/npz.hpp"
 
 namespace spmv {
 
@@ -12,7 +13,8 @@ template <typename T>
 RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, bool streamed)
     : source_(find_matrix(spec)),
       options_(options),
-      is_streamed_file_(streamed && source_.origin == MatrixSource::Origin::kFile) {
+      is_streamed_file_(streamed && source_.origin == MatrixSource::Origin::kFile &&
+                        !is_npz(source_.detail)) {
   if (is_streamed_file_) {
     cols_ = read_matrix_market_rows<T>(source_.detail, 0, 0, options_, &lengths_).cols;
     rows_ = static_cast<Index>(lengths_.size());

@@ -13,7 +13,7 @@ namespace spmv {
 // `spec` as in load_matrix(). A matrix is held as a whole. With `streamed` a generator that works
 // by rows makes those that it is asked for, as it does without where the whole would be too large,
 // and anything else is read or made from beginning to end by every call, which keeps the rows that
-// it returns.
+// it returns; but an .npz file, which stands for itself in memory, is held as a whole.
 template <typename T>
 class RowSource {
  public:

@@ -1,5 +1,6 @@
 #include "sparse/catalogue.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -48,7 +49,12 @@ TEST_CASE("a matrix of the catalogue is found by its names", "[catalogue]") {
     CAPTURE(entry.name);
     CHECK(find_in_catalogue(entry.name) == &entry);
     CHECK(find_in_catalogue(entry.collection_name) == &entry);
-    CHECK(full_specification(entry.source) == entry.source);
+    if (entry.is_made_by_scipy()) {
+      CHECK_FALSE(entry.in_collection());
+      CHECK(entry.source == "-");
+    } else {
+      CHECK(full_specification(entry.source) == entry.source);
+    }
   }
   CHECK(find_in_catalogue("conf5_4-8x8-05") == find_in_catalogue("qcd5_4"));
   CHECK(find_in_catalogue("") == nullptr);
@@ -85,13 +91,16 @@ TEST_CASE("the catalogue's sizes are those that the papers print", "[catalogue]"
       CHECK((nnz == triangle || nnz == entry->nnz - stored));
     }
   }
-  CHECK(printed == catalogue().size() + 3);  // three are in two tables
+  // Three are in two tables, and large matrices, which follow, in none.
+  const auto first_large = std::find_if(catalogue().begin(), catalogue().end(),
+                                        [](const auto& e) { return e.name == "kronecker_18"; });
+  CHECK(printed == static_cast<std::size_t>(first_large - catalogue().begin()) + 3);
 }
 
 TEST_CASE("what stands for a matrix has its size", "[catalogue]") {
   int checked = 0;
   for (const CatalogueEntry& entry : catalogue()) {
-    if (entry.nnz > 1'000'000) continue;
+    if (entry.nnz > 1'000'000 || entry.is_made_by_scipy()) continue;
     CAPTURE(entry.name);
     const Csr<float> csr = generate<float>(entry.source);
     CHECK(csr.rows == entry.rows);

@@ -50,7 +50,8 @@ printf '%s\t%s\t%s\t%s\t%s\t%s\n' \
   wrong Bad wrong 40 30 200 \
   truncated Bad truncated 90 90 5000 \
   missing Bad missing 5 5 5 \
-  chain - chain 5 5 5 > "$work/catalogue"
+  chain - chain 5 5 5 \
+  made scipy made 5 5 5 > "$work/catalogue"
 
 fetch() { # ARGUMENTS...
   SPMV=$spmv SPMV_CATALOGUE=$work/catalogue SPMV_DATA=$work/data SPMV_DATA_URL=$url bash "$script" "$@" > "$work/out" 2>&1
@@ -129,10 +130,11 @@ fetch large
 check 'is no obstacle' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
 
 begin 'wrong use'
-fetch nosuch chain
+fetch nosuch chain made
 check 'an unknown name fails' exits_with 1
 check 'and is said' says 'nosuch is not a matrix that can be downloaded'
 check 'nor can what no collection has' says 'chain is not a matrix that can be downloaded'
+check 'nor can what SciPy makes' says 'made is not a matrix that can be downloaded'
 fetch --frob
 check 'an unknown option exits with 2' exits_with 2
 fetch --max-nnz many

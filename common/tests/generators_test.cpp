@@ -95,6 +95,7 @@ const std::vector<std::string> kAssorted = words(
     "powerlaw:1x1000 powerlaw:1000x1 powerlaw:31x17,nnz=527,empty=0,max_row=17 "
     "powerlaw:31x17,nnz=0 powerlaw:31x17,empty=100 powerlaw:0x0 "
     "rmat:scale=9 rmat:scale=9,edge_factor=40,symmetric=1 rmat:scale=0 "
+    "rmat:scale=9,symmetric=1,permute=1 rmat:scale=0,permute=1 "
     "rmat:scale=3,edge_factor=0 "
     "fem:401 fem:401,block=1,spread=100,max_row=40 fem:57,block=6,reach=3 fem:1,block=5 "
     "fem:0 "
@@ -108,12 +109,32 @@ const std::vector<std::string> kAssorted = words(
     "dense:17x13 dense:0x5 dense:5x0 "
     "diagonal:1000 diagonal:0 ");
 
+TEST_CASE("a Kronecker graph is an R-MAT graph whose vertices have other numbers", "[generators]") {
+  const auto lengths = [](const std::string& spec) {
+    const Csr<double> a = generate<double>(spec);
+    std::vector<Index> result;
+    for (Index row = 0; row < a.rows; ++row) result.push_back(a.row_length(row));
+    return result;
+  };
+  std::vector<Index> graph = lengths("rmat:scale=10,symmetric=1");
+  std::vector<Index> kronecker = lengths("rmat:scale=10,symmetric=1,permute=1");
+  CHECK(graph != kronecker);
+  // Without new numbers vertex 0 has most edges, since every level draws 0 more often.
+  CHECK(std::max_element(graph.begin(), graph.end()) == graph.begin());
+  CHECK(std::max_element(kronecker.begin(), kronecker.end()) != kronecker.begin());
+  std::sort(graph.begin(), graph.end());
+  std::sort(kronecker.begin(), kronecker.end());
+  CHECK(graph == kronecker);
+  CHECK(lengths("rmat:scale=10,symmetric=1,permute=0") == lengths("rmat:scale=10,symmetric=1"));
+}
+
 TEST_CASE("some rows of a generated matrix are those of all of it", "[generators]") {
   for (const std::string& spec :
        words("stencil2d:13x7 stencil2d:9x8,dof=3,points=9 stencil3d:5x4x6,points=27 "
              "stencil2d:9x8,dof=2,boundary=constant stencil2d:2x8,boundary=wrap "
              "lattice:3x3x2x2 triangle:14 random:90x70 banded:120,bandwidth=9,nnz_per_row=5 "
-             "powerlaw:150x140,nnz=900 rmat:scale=7 rmat:scale=7,symmetric=1 fem:40 kkt:70x30 "
+             "powerlaw:150x140,nnz=900 rmat:scale=7 rmat:scale=7,symmetric=1,permute=1 fem:40 "
+             "kkt:70x30 "
              "dense:20x11 diagonal:40 diagonal:0 banded:21000 "
              "mesh:90 mesh:83,block=4,far=30,disorder=4 "
              "mesh:5000,nnz=60000,max_row=60,stddev=3,far=20 "

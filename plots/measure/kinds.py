@@ -1,5 +1,7 @@
 """What kind of problem a matrix comes from, for filters and for the choice of a kernel."""
 
+from sets import split_order
+
 KINDS = ["grid", "mesh", "circuit", "graph", "Markov chain", "optimisation", "other"]
 
 # The collection's word for each matrix of a file or a stand-in, as one of KINDS.
@@ -33,6 +35,8 @@ NAMED = {
         "vibrobox",
         "wang4",
         "wathen120",
+        "delaunay_2e20",
+        *(f"tets{n}_{order}" for n in (1, 3) for order in ("random", "curve", "rcm")),
     ],
     "circuit": [
         "ASIC_680ks",
@@ -64,6 +68,7 @@ NAMED = {
         "nh2010",
         "soc-Slashdot0902",
         "uk-2002",
+        "rgg_2e20",
         "vsp_model1_crew1_cr42_south31",
         "webbase-1M",
     ],
@@ -78,6 +83,11 @@ NAMED = {
         "lp_fit2d",
         "lp_maros_r7",
         "nw04",
+        "osqp_control",
+        "osqp_lasso",
+        "osqp_portfolio",
+        "osqp_random",
+        "transport_lp",
         "rail4284",
     ],
 }
@@ -99,7 +109,8 @@ GENERATED = {
 
 def kind_of(record):
     """One of KINDS."""
+    matrix, _ = split_order(record["matrix"])
     for kind, names in NAMED.items():
-        if record["matrix"] in names:
+        if matrix in names:
             return kind
     return GENERATED.get(str(record.get("detail", "")).split(":")[0], "other")

@@ -17,7 +17,7 @@ out, so that an interrupted run goes on where it stopped; --fresh measures again
 measured with other machine code than today's build has, or by fewer processes than the set asks for (evidence.py).
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@sets": those of all sets with
-records; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
+records; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA; behind a name ",order=columns": with --order columns) with `largest` nonzeros, `kernels` (patterns;
 "@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it),
 `precisions`, `options`, `program` (a step's own), `gpus`, `partition` and `exchange` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
 `counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
@@ -75,6 +75,7 @@ from sets import (
     matrix_name,
     nonzeros_of,
     precisions_of,
+    split_order,
 )
 
 DEPTH = 3  # processes per GPU: one that measures, and two that prepare
@@ -127,7 +128,8 @@ class Job:
             *([self.keys["program"]] if "program" in self.keys else []),
             *self.keys.get("options", []),
         ]
-        words += ["-m", self.matrix, "-p", self.precision]
+        matrix, order = split_order(self.matrix)
+        words += ["-m", matrix, *(["--order", order] if order else []), "-p", self.precision]
         if self.kernels:
             words += ["-k", ",".join(self.kernels)]
         if "gpus" in self.keys:

@@ -204,6 +204,8 @@ def combined_line(lines):
     for name in line.keys() & {
         "setup_ms",
         "preprocess_ms",
+        "order_ms",
+        "permute_ms",
         "total_ms",
         "one_gpu_step_ms",
         "copy_gb_per_s",

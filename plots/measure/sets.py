@@ -44,10 +44,28 @@ def published_nonzeros():
     }
 
 
+@functools.lru_cache
+def catalogue_nonzeros():
+    catalogue = Path(__file__).resolve().parents[2] / "common/sparse/catalogue.tsv"
+    lines = catalogue.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line.count("\t") == 7]
+    return {row[0]: int(row[5]) for row in rows}
+
+
+def split_order(spec):
+    """A matrix, and in which order: ("kronecker_18", "columns") of "kronecker_18,order=columns", as records call it."""
+    found = re.fullmatch(r"(.*),order=(\w+)", spec)
+    return (found[1], found[2]) if found else (spec, None)
+
+
+def in_order(spec, order):
+    return f"{spec},order={order}" if order else spec
+
+
 def nonzeros_of(spec):
     """Of a matrix, as near as its name or a table says."""
-    name = matrix_name(spec)
-    known = {**declared()["nonzeros"], **published_nonzeros()}
+    name, _ = split_order(matrix_name(spec))
+    known = {**catalogue_nonzeros(), **declared()["nonzeros"], **published_nonzeros()}
     if name in known:
         return known[name]
     if found := re.search(r",nnz=(\d+)", name):
@@ -68,7 +86,8 @@ def nonzeros_of(spec):
 def data_files(pattern):
     """Those in SPMV_DATA, or in data/."""
     data = Path(os.environ.get("SPMV_DATA") or DECLARED.parents[2] / "data")
-    return [str(file) for file in sorted(data.glob(pattern))]
+    pattern, order = split_order(pattern)
+    return [in_order(str(file), order) for file in sorted(data.glob(pattern))]
 
 
 def expanded(text, files=data_files):
@@ -79,6 +98,7 @@ def expanded(text, files=data_files):
             for keys in declared()["set"].values()
             if "records" in keys
             for name in matrices_of(keys, files)
+            if split_order(name)[1] is None
         ]
     if text.startswith("@"):
         tables = declared()["tables"].get(text[1:])
@@ -128,7 +148,9 @@ def kernels_of(group, every):
 
 def matrix_name(spec):
     """As records call it: of a file its name alone."""
-    return re.sub(r"\.mtx(\.gz)?$", "", spec.rsplit("/", 1)[-1]) if "/" in spec else spec
+    spec, order = split_order(spec)
+    name = re.sub(r"\.(mtx(\.gz)?|npz)$", "", spec.rsplit("/", 1)[-1]) if "/" in spec else spec
+    return in_order(name, order)
 
 
 def fits(name, patterns):

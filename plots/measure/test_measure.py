@@ -36,7 +36,7 @@ if words[0] == "info":
     print(json.dumps({{"matrix": {{"name": words[2], "nnz": 7, "source": "file", "detail": "/there/m.mtx"}},
                       "picture": {{"lines": 2, "columns": 2, "cells": [[0, 0, 3], [1, 1, 1]]}}}}))
     sys.exit()
-matrix, status = option("-m"), 0
+matrix, status = option("-m") + (",order=" + option("--order") if "--order" in words else ""), 0
 def note(what):
     with open("{log}", "a") as log:
         print(what, matrix, option("-p"), option("-k"), os.environ.get("CUDA_VISIBLE_DEVICES", "all"),
@@ -221,6 +221,30 @@ class Bench(Scratch):
         self.assertNotIn(
             run, (self.root / "Some__GPU" / "bench.jsonl").read_text()
         )  # superseded, and left out
+
+    def test_an_order_is_an_option_of_the_program_and_part_of_the_name(self):
+        names = ("--matrices", "cant,cant,order=rcm", "--precisions", "f64", "--kernels", "ell")
+        _, noted = self.bench(*names)
+        self.assertEqual(
+            self.asked(noted), [("cant", "f64", "ell"), ("cant,order=rcm", "f64", "ell")]
+        )
+        self.assertEqual({m for m, *_ in self.records()}, {"cant", "cant,order=rcm"})
+        _, noted = self.bench(*names)
+        self.assertEqual(noted, [])
+        job = measure.Job({}, "/there/m.mtx.gz,order=columns", "f32")
+        self.assertEqual(
+            job.command("spmv", 1)[1:5], ["-m", "/there/m.mtx.gz", "--order", "columns"]
+        )
+        self.assertEqual(sets.matrix_name(job.matrix), "m,order=columns")
+        self.assertEqual(sets.matrix_name("/there/m.npz"), "m")
+        self.assertEqual(sets.nonzeros_of("kronecker_18,order=rcm"), 21006333)
+
+    def test_files_of_a_pattern_in_an_order(self):
+        (self.root / "a.mtx.gz").touch()
+        with mock.patch.dict(os.environ, SPMV_DATA=str(self.root)):
+            self.assertEqual(
+                sets.expanded("files:*.mtx.gz,order=rcm"), [f"{self.root}/a.mtx.gz,order=rcm"]
+            )
 
     def test_what_several_sets_ask_for_is_one_job(self):
         _, noted = self.bench("some", "times", "--matrices", "m_2.1K", "--precisions", "f64")
