@@ -1,6 +1,7 @@
 // The main program of every step, and of all of them together.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -22,6 +23,7 @@
 #include "harness/turn.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/load.hpp"
+#include "sparse/order.hpp"
 #include "sparse/statistics.hpp"
 
 #ifndef SPMV_CUDA
@@ -75,6 +77,7 @@ const char* const kLadderReading =
 struct Options : CommandArguments {
   std::string turn;
   std::string complex_part = "refuse";
+  std::string order = "none";
   double trace_limit_mb = 64;
   unsigned workers = 0;
   bool ladder = false;
@@ -124,15 +127,34 @@ void open_libraries(const std::vector<const Kernel*>& kernels) {
   }
 }
 
+// Puts matrix and task into another order; milliseconds that finding and applying it took. The name
+// of the matrix says the order, since its products are other measurements.
+template <typename T>
+double reorder(Matrix<T>& matrix, Task<T>& task, const std::string& name) {
+  const auto start = std::chrono::steady_clock::now();
+  Numbering order = order_of(matrix.csr, name);
+  matrix.csr = reordered(matrix.csr, order);
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+  matrix.coo = {};
+  matrix.source.name += ",order=" + name;
+  task.renumber(std::move(order));
+  return taken.count();
+}
+
 template <typename T>
 MatrixReport run_matrix(const std::string& spec, const Options& options, Progress& progress) {
   progress.show("loading " + spec);
   LoadOptions load = options.load;
   for (const Kernel* kernel : chosen_kernels(options))
     load.keep_coo |= kernel->info.format == "COO";
-  const Matrix<T> matrix = load_matrix<T>(spec, load);
+  Matrix<T> matrix = load_matrix<T>(spec, load);
   print_notes(matrix.source.name, matrix.duplicates, matrix.explicit_zeros, matrix.non_finite);
   Task<T> task(matrix.csr, options.run);
+  MatrixReport report;
+  if (options.order != "none") {
+    progress.show("renumbering " + spec);
+    report.order_ms = reorder(matrix, task, options.order);
+  }
   if (!options.turn.empty()) open_libraries(chosen_kernels(options));
   // So far nothing ran on the GPU, on which another process may be measuring.
   Turn turn(options.turn);
@@ -140,7 +162,6 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   const Problem<T> problem{matrix, csr, options.padding_limit};
   const Bench<T> bench(problem, options.run, std::move(task));
 
-  MatrixReport report;
   report.source = matrix.source;
   report.rows = matrix.csr.rows;
   report.cols = matrix.csr.cols;
@@ -158,6 +179,9 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   if (kGpu && options.run.measure) {
     progress.show(matrix.source.name + ": row-free baseline");
     report.copy_gb_per_s = copy_bandwidth();
+    if (report.order_ms > 0) {
+      report.permute_ms = time_permutation<T>(bench.order().rows, bench.order().columns).median;
+    }
     const BaselineRun<T> baseline = run_baseline(problem, bench.x());
     turn.end();
     verify_baseline(matrix.csr, bench.x(), baseline);
@@ -238,7 +262,11 @@ int run(Options& options) {
 }
 
 int info(const Options& options) {
-  const Matrix<double> matrix = load_matrix<double>(options.info_matrix, options.load);
+  Matrix<double> matrix = load_matrix<double>(options.info_matrix, options.load);
+  if (options.order != "none") {
+    matrix.csr = reordered(matrix.csr, order_of(matrix.csr, options.order));
+    matrix.source.name += ",order=" + options.order;
+  }
   if (options.sizes) {
     fmt::print("{}\t{}\t{}\n", matrix.csr.rows, matrix.csr.cols, matrix.csr.nnz());
   } else if (options.info_json) {
@@ -251,8 +279,8 @@ int info(const Options& options) {
 
 void declare(CommandLine& line, Options& options) {
   line.footer(
-      "MATRIX is a Matrix Market file (.mtx, .mtx.gz), a name of the papers' catalogue, or a "
-      "generator:\n" +
+      "MATRIX is a file of Matrix Market (.mtx, .mtx.gz) or SciPy (.npz), a name of the catalogue, "
+      "or a generator:\n" +
       generator_help() +
       "\nExit status: 0 all verified, 1 a kernel is wrong, 2 the input cannot be used "
       "or the output not be written.");
@@ -276,6 +304,10 @@ void declare(CommandLine& line, Options& options) {
   line.add("--complex", options.complex_part,
            "what to take of a complex matrix: real, its real parts; or refuse it",
            {one_of({"refuse", "real"})});
+  line.add("--order", options.order,
+           "renumber before the product: columns, by how often they are used; degree or rcm "
+           "(reverse Cuthill-McKee), rows and columns alike. y is verified in the original order",
+           {one_of(kOrderNames)});
   line.add("--ladder", options.ladder,
            "one kernel per step, on one matrix as bars, on two side by side; with --kernel those; "
            "nothing beside --profile");
@@ -391,7 +423,10 @@ int main_program(int argc, char** argv) {
     return 0;
   }
   for (const auto& [program, body] : programs) {
-    if (program.is_given()) return body(options);
+    if (!program.is_given()) continue;
+    if (options.order != "none")
+      throw InputError("--order: a step's program multiplies in one order");
+    return body(options);
   }
   return run(options);
 }

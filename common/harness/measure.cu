@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "device/baseline.cuh"
+#include "device/gather.cuh"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
@@ -96,6 +97,24 @@ double copy_bandwidth() {
 }
 
 template <typename T>
+Quartiles time_permutation(const std::vector<Index>& rows, const std::vector<Index>& columns) {
+  constexpr int kThreads = 256;
+  const device::Stream stream;
+  const device::Buffer<int> row_numbers("row_numbers", rows), column_numbers("numbers", columns);
+  const std::size_t longest = std::max(rows.size(), columns.size());
+  const device::Buffer<T> old("old", std::vector<T>(longest, T{1}));
+  device::Buffer<T> renumbered("renumbered", longest);
+  return time_warm(stream, [&](cudaStream_t s) {
+    for (const device::Buffer<int>* numbers : {&column_numbers, &row_numbers}) {
+      const auto n = static_cast<int>(numbers->size());
+      if (n == 0) continue;
+      device::launch(gather_kernel<T>, {dim3(device::divide_up(n, kThreads)), dim3(kThreads), 0, s},
+                     n, numbers->data(), old.data(), renumbered.data());
+    }
+  });
+}
+
+template <typename T>
 BaselineRun<T> run_baseline(const Problem<T>& problem, const std::vector<T>& x) {
   const Csr<T>& a = problem.host.csr;
   constexpr int kThreads = 256;
@@ -144,6 +163,8 @@ void verify_baseline(const Csr<T>& a, const std::vector<T>& x, const BaselineRun
     throw std::runtime_error("the row-free baseline is wrong: " + verdict.describe());
 }
 
+template Quartiles time_permutation<float>(const std::vector<Index>&, const std::vector<Index>&);
+template Quartiles time_permutation<double>(const std::vector<Index>&, const std::vector<Index>&);
 template BaselineRun<float> run_baseline(const Problem<float>&, const std::vector<float>&);
 template BaselineRun<double> run_baseline(const Problem<double>&, const std::vector<double>&);
 template void verify_baseline(const Csr<float>&, const std::vector<float>&,

@@ -35,6 +35,11 @@ Quartiles time_host(const std::function<void()>& call);
 // bytes written both counted. Measured once a process.
 double copy_bandwidth();
 
+// Milliseconds that x, and y where rows are renumbered, take to be put into another order
+// (sparse/order.hpp), warm.
+template <typename T>
+Quartiles time_permutation(const std::vector<Index>& rows, const std::vector<Index>& columns);
+
 // Times of the row-free baseline (device/baseline.cuh) on a CSR matrix.
 struct Baseline {
   Quartiles warm, cold;

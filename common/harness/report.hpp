@@ -39,7 +39,9 @@ struct MatrixReport {
   std::string precision;  // "f32", "f64"
   RunOptions options;
   std::vector<Record> records;
-  double copy_gb_per_s = 0;          // GPU
+  double order_ms = 0;       // to find and apply another order on the host; 0: it was not asked for
+  double permute_ms = 0;     // GPU: x, and y if rows are renumbered, into that order
+  double copy_gb_per_s = 0;  // GPU
   std::optional<Baseline> baseline;  // GPU
 };
 

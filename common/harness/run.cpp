@@ -78,6 +78,13 @@ Task<T>::Task(const Csr<T>& matrix, const RunOptions& options)
                       : test_vector<T>(matrix.rows, options.seed + 1)),
       reference(make_reference(matrix, alpha, x, beta, y0)) {}
 
+template <typename T>
+void Task<T>::renumber(Numbering new_order) {
+  order = std::move(new_order);
+  x = renumbered(x, order.columns);
+  y0 = renumbered(y0, order.rows);
+}
+
 template struct Task<float>;
 template struct Task<double>;
 
@@ -86,12 +93,12 @@ std::vector<T> Bench<T>::multiply(Spmv<T>& spmv, RunsOn where) const {
   if (where == RunsOn::kHost) {
     std::vector<T> y = task_.y0;
     spmv.multiply(task_.alpha, task_.x.data(), task_.beta, y.data(), nullptr);
-    return y;
+    return as_it_was(y, task_.order.rows);
   }
   y_device_.upload(task_.y0);
   spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
   stream_.synchronize();
-  return y_device_.download();
+  return as_it_was(y_device_.download(), task_.order.rows);
 }
 
 #ifndef SPMV_CUDA
@@ -117,7 +124,7 @@ std::vector<T> Bench<T>::multiply_traced(Spmv<T>& spmv, Record& record) const {
     spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
     stream_.synchronize();
   });
-  std::vector<T> y = y_device_.download();
+  std::vector<T> y = as_it_was(y_device_.download(), task_.order.rows);
   note_wrong_rows(record, y, task_.reference);
   return y;
 }
@@ -166,7 +173,7 @@ std::vector<T> Bench<T>::product_after_measuring(Spmv<T>& spmv, RunsOn where) co
     return multiply(spmv, where);
   }
   stream_.synchronize();
-  return y_device_.download();
+  return as_it_was(y_device_.download(), task_.order.rows);
 }
 
 template <typename T>

@@ -14,6 +14,7 @@
 #include "harness/profile.hpp"
 #include "harness/time_model.hpp"
 #include "harness/verify.hpp"
+#include "sparse/order.hpp"
 
 namespace spmv {
 
@@ -88,10 +89,15 @@ template <typename T>
 struct Task {
   Task(const Csr<T>& matrix, const RunOptions& options);
 
+  // From now on x and y0 are those of the matrix in this order. The reference stays that of the
+  // original numbering, with which y is compared after it has been put back.
+  void renumber(Numbering new_order);
+
   T alpha, beta;
   std::vector<T> x;
   std::vector<T> y0;  // what y holds before the product; NaN when beta is 0
   Reference reference;
+  Numbering order;
 };
 
 // The vectors and the reference that all kernels of one matrix share.
@@ -109,6 +115,7 @@ class Bench {
 
   Record run(const Kernel& kernel) const;
   const std::vector<T>& x() const { return task_.x; }
+  const Numbering& order() const { return task_.order; }
 
  private:
   std::vector<T> multiply(Spmv<T>& spmv, RunsOn where) const;

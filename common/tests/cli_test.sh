@@ -37,6 +37,21 @@ holds 'and with how many results were verified' last_line_is 'all 4 results'
 expect 'one result' 0 '^Verified against sums in long double: 1 result\.$' "$spmv" -m diagonal:9 -k csr_scalar
 expect 'kernels that do not suit are no success' 0 'unsuitable' "$spmv" -m diagonal:9 -k csr_scalar,dia --padding-limit 0.5
 holds 'and counted' last_line_is '1 of 2 results; unsuitable: 1'
+# --- Another order: verified in the original numbering, and named in the records.
+for order in columns degree rcm; do
+  expect "--order $order" 0 "^powerlaw:300x300,nnz=3000,order=$order \\(generated\\): 300 rows" \
+    "$spmv" -m powerlaw:300x300,nnz=3000 --order $order --beta 2 --json "$scratch/order.jsonl"
+done
+holds 'every kernel or format, or it says why not' test "$(grep -c '"failed"' "$scratch/order.jsonl")" = 0
+expect 'is another matrix in records' 0 '"matrix":"powerlaw:300x300,nnz=3000,order=rcm"' cat "$scratch/order.jsonl"
+expect 'which say what it cost' 0 '"order_ms":' cat "$scratch/order.jsonl"
+expect 'a reordered matrix is described' 0 '^stencil2d:9x9,order=rcm' "$spmv" info stencil2d:9x9 --order rcm
+expect 'not of rows and columns that differ' 2 '^error: --order rcm .* use --order columns$' \
+  "$spmv" -m random:20x30,nnz_per_row=3 --order rcm
+expect 'an unknown order' 2 '^error: --order: .*none,rcm,columns,degree' "$spmv" -m diagonal:9 --order amd
+expect "no order in a step's program" 2 "^error: --order: a step's program" "$spmv" stationary -m m_2.1K --order rcm
+expect 'a matrix of SciPy that is not there' 2 '^error: rgg_2e20: not made yet; `make data ARGS=large`' \
+  env SPMV_DATA="$scratch" "$spmv" -m rgg_2e20
 expect 'stand-ins are named' 0 'stand-in' env SPMV_DATA="$scratch" "$spmv" -m epb2 -k csr_scalar
 [ $backend = cpu ] && rung='[0-9.]+ +#+' || rung='[0-9.]+ +[0-9]+% *#*'
 expect 'a ladder' 0 "^02 +csr_scalar .* $rung\$" "$spmv" -m stencil2d:20x20 --ladder

@@ -1356,6 +1356,46 @@ def three_requests(picture, trace):
     picture.description = " ".join(told)
 
 
+def sectors_of_x(picture, before, after, most=6):
+    """Which sectors of x the first requests of warps touch, in two orders of the columns: of the first rows of at least 32 nonzeros."""
+
+    def first_requests(trace):
+        found = {}
+        for _, at, _, array, lanes, addresses in traces.requests(trace):
+            if array["name"] == "x" and len(lanes) == 32:
+                found.setdefault(at, addresses)
+        return list(found.values())[:most]
+
+    left, room, y, told = 10, WIDTH - 110, 34, []
+    for name, trace in (
+        ("columns as they are numbered", before),
+        ("columns that are used most first", after),
+    ):
+        picture.text(left, y + 10, name, "ink")
+        y += 18
+        [size] = {array["bytes"] for array in trace["arrays"] if array["name"] == "x"}
+        pitch, counted = room / (size // traces.SECTOR), []
+        for addresses in first_requests(trace):
+            touched = {}
+            for lane, address in enumerate(addresses):
+                touched.setdefault(address // traces.SECTOR, lane)
+            picture.rect(left, y, room, 12, class_="quiet")
+            for sector, lane in touched.items():
+                picture.rect(left + sector * pitch, y, pitch, 12, fill=colour(lane))
+            picture.text(left + room + 6, y + 10, plural(len(touched), "sector"), "soft")
+            counted.append(len(touched))
+            y += 17
+        told.append(f"{name}: {', '.join(map(str, counted))}")
+        y += 8
+    picture.text(
+        left,
+        y + 6,
+        "A line: x, and in it the sectors of one request, of 32 lanes in a row of the graph; colours: the first lane that needs the sector.",
+        "soft small",
+    )
+    picture.description = f"Sectors of x per request of a warp. {'. '.join(told)}."
+
+
 ANSWER = 24  # times as long as it takes to start a request: of this picture, not of a GPU
 
 
@@ -1505,6 +1545,7 @@ def roofline(picture, scalar, vector):
 
 STENCIL = "stencil2d:16x16"
 UNEVEN = "fem:64,block=1"
+GRAPH = "rmat:scale=10,edge_factor=24,symmetric=1,permute=1"
 STEPS = "steps --gpus 2"
 SPARSITY = "sparsity"
 
@@ -1602,6 +1643,12 @@ PICTURES = {
         (UNEVEN, "sell"),
         (UNEVEN, "dia"),
     ),
+    "08_ordering": (
+        "csr_vector_32 on a graph of 1024 vertices: the sectors of x that a warp asks for",
+        sectors_of_x,
+        (GRAPH, "csr_vector_32"),
+        (f"{GRAPH},order=columns", "csr_vector_32"),
+    ),
     "08_chain": (
         "dia_csr: what it stores of a Markov chain",
         chain,
@@ -1627,8 +1674,10 @@ def draw(program):
 
     @functools.cache
     def recorded(matrix, kernel, schedule="forward", command=""):
+        matrix, _, order = matrix.partition(",order=")
+        options = ["--padding-limit", "20", *(["--order", order] if order else [])]
         [trace] = watch.record(
-            program, matrix, [kernel], "f64", schedule, "--padding-limit", "20", command=command
+            program, matrix, [kernel], "f64", schedule, *options, command=command
         )
         return trace
 
