@@ -21,14 +21,15 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from record_format import STATES, RecordError, column
-from records import files_in, on_gpu, rows_of
+from records import TIME_CLASSES, files_in, on_gpu, rows_of, time_class
 
 RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
-LINES = list(itertools.product(("f64", "f32"), STATES))  # of a table
+PRECISIONS = ("f64", "f32")
 
 
 def compared(rows, kernel, precision, state):
-    """{matrix: (speedup over the best rival, share of the row-free baseline, nonzeros)}, of those on which both were measured."""
+    """{matrix: (speedup over the best rival, share of the row-free baseline, nonzeros, milliseconds)}, of those on which both were
+    measured."""
     own, theirs, rivals = column(state), "warm" if state == "overlapped" else state, {}
     rows = [row for row in rows if row["precision"] == precision]
     for row in rows:
@@ -39,41 +40,61 @@ def compared(rows, kernel, precision, state):
             rivals[row["matrix"]] / row[own],
             row[column(f"baseline_{theirs}")] / row[own],
             row["nnz"],
+            row[own],
         )
         for row in rows
         if row["kernel"] == kernel and own in row and row["matrix"] in rivals
     }
 
 
-def lines(rows, kernel):
-    yield "precision state      matrices  mean  of baseline  worst"
-    for precision, state in LINES:
-        if found := compared(rows, kernel, precision, state):
+def lines(rows, kernel, states=STATES, by_class=True):
+    """Of classes of time, or of all times together."""
+    head, most = ("product of   ", 2) if by_class else ("", 3)
+    yield f"precision state      {head}matrices  mean  of baseline  worst"
+    for precision, state in itertools.product(PRECISIONS, states):
+        every = compared(rows, kernel, precision, state)
+        for name in (TIME_CLASSES if by_class else [""]) if every else []:
+            found = {m: of for m, of in every.items() if name in ("", time_class(of[-1]))}
+            line = f"{precision:9} {state:10} {name:{len(head)}}{len(found):8}"
+            if not found:
+                yield f"{line}     -             -  not measured yet"
+                continue
             worst = ", ".join(
-                f"{speedup:.2f} {name}"
-                for name, (speedup, *_) in sorted(found.items(), key=lambda item: item[1][0])[:3]
+                f"{speedup:.2f} {matrix}"
+                for matrix, (speedup, *_) in sorted(found.items(), key=lambda item: item[1][0])[
+                    :most
+                ]
             )
-            shares = [share for _, share, nnz in found.values() if nnz > 1e6]
+            shares = [share for _, share, nnz, _ in found.values() if nnz > 1e6]
             share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
             mean = geometric_mean(speedup for speedup, *_ in found.values())
-            yield f"{precision:9} {state:10} {len(found):8} {mean:5.2f}  {share}  {worst}"
+            yield f"{line} {mean:5.2f}  {share}  {worst}"
     sources = collections.Counter(
         {row["matrix"]: row["source"] for row in rows if row["kernel"] == kernel}.values()
     )
-    yield f"matrices: {sources['file']} real files, {sources['generated']} generated, {sources['stand-in']} stand-ins*"
+    yield f"matrices: {sources['file']} files, {sources['generated']} generated, {sources['stand-in']} stand-ins*"
 
 
-def side_by_side(of_device, kernel):
+def side_by_side(of_device, kernel, states=STATES):
     """lines(), shorter, with two columns per device."""
-    yield "                              " + "".join(f"  {device:>22}" for device in of_device)
-    yield "precision state      matrices " + "           mean   worst" * len(of_device)
-    for precision, state in LINES:
+    yield "                                           " + "".join(
+        f"  {device:>22}" for device in of_device
+    )
+    yield "precision state      product of   matrices " + "           mean   worst" * len(of_device)
+    for precision, state in itertools.product(PRECISIONS, states):
         every = [compared(rows, kernel, precision, state) for rows in of_device.values()]
-        if shared := set.intersection(*map(set, every)):
-            speedups = [[found[matrix][0] for matrix in shared] for found in every]
+        shared = set.intersection(*map(set, every))
+        of_class = {name: [] for name in TIME_CLASSES}
+        for matrix in sorted(shared):
+            of_class[time_class(max(found[matrix][-1] for found in every))].append(matrix)
+        for name, matrices in of_class.items() if shared else []:
+            speedups = [[found[matrix][0] for matrix in matrices] for found in every]
             yield (
-                f"{precision:9} {state:10} {len(shared):8} "
-                + "".join(f"{geometric_mean(of):15.2f} {min(of):7.2f} " for of in speedups).rstrip()
+                f"{precision:9} {state:10} {name:12} {len(matrices):8} "
+                + "".join(
+                    f"{geometric_mean(of):15.2f} {min(of):7.2f} " if of else f"{'-':>15} {'-':>7} "
+                    for of in speedups
+                ).rstrip()
             )
 
 
@@ -89,7 +110,12 @@ def main(argv=None):
         metavar="records",
         help="files of records, or directories of them",
     )
+    parser.add_argument("--state", choices=STATES, help="only this")
+    parser.add_argument(
+        "--all", action="store_true", help="of one device: all times together, not by class"
+    )
     arguments = parser.parse_args(argv)
+    states = [arguments.state] if arguments.state else STATES
     files, of_device = {}, {}  # a measurement supersedes an older one of its device only
     try:
         for path in arguments.paths:
@@ -107,9 +133,9 @@ def main(argv=None):
         sys.exit(f"error: no records of {arguments.kernel}; there are {', '.join(sorted(kernels))}")
     print(
         "\n".join(
-            side_by_side(of_device, arguments.kernel)
+            side_by_side(of_device, arguments.kernel, states)
             if len(of_device) > 1
-            else lines(*of_device.values(), arguments.kernel)
+            else lines(*of_device.values(), arguments.kernel, states, not arguments.all)
         )
     )
 

@@ -35,7 +35,7 @@ def stand_ins():
     """{matrix: specification} of the catalogue's stand-ins as they are made now."""
     lines = (ROOT / "common" / "sparse" / "catalogue.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line.count("\t") == 7]
-    return {row[0]: row[7] for row in rows if row[1] != "-"}
+    return {row[0]: row[7] for row in rows if row[1] not in ("-", "scipy")}
 
 
 @functools.lru_cache
@@ -207,6 +207,16 @@ def on_gpu(record):
 
 def milliseconds(record, state="warm", quartile="median"):
     return record[column(state, quartile)]
+
+
+# How long a product takes, from the longest. A mean over products of 4 us, which are bound by launches, says nothing about
+# one of 400 us, so ratios are given by class.
+TIME_CLASSES = {"above 20 us": 20e-3, "5 to 20 us": 5e-3, "below 5 us": 0}
+
+
+def time_class(ms):
+    """The class of a product that takes so many milliseconds."""
+    return next(name for name, least in TIME_CLASSES.items() if ms >= least)
 
 
 def is_tie(one, other):

@@ -21,6 +21,7 @@ from records import (
     is_current_matrix,
     rows_of,
     stand_ins,
+    time_class,
 )
 import sample_records
 from sample_records import RUN_ID, lines_of, quartiles, record, write
@@ -212,9 +213,57 @@ class Comparison(Scratch):
         head, columns, warm, *_ = printed.call_args[0][0].splitlines()
         self.assertEqual(
             (head.split(), columns.split()),
-            (["A", "B"], ["precision", "state", "matrices", *["mean", "worst"] * 2]),
+            (
+                ["A", "B"],
+                ["precision", "state", "product", "of", "matrices", *["mean", "worst"] * 2],
+            ),
         )
-        self.assertEqual(warm.split(), ["f64", "warm", "1", "2.00", "2.00", "4.00", "4.00"])
+        self.assertEqual(warm.split(), "f64 warm above 20 us 1 2.00 2.00 4.00 4.00".split())
+
+    def test_ratios_are_given_by_class_of_time(self):
+        times = {
+            "large": (0.02, 0.03),
+            "larger": (0.4, 0.2),
+            "small": (0.0199, 0.0398),
+            "tiny": (0.004, 0.016),
+        }
+        write(
+            self.root / "A" / "a.jsonl",
+            [
+                record(kernel, matrix, time)
+                for matrix, of in times.items()
+                for kernel, time in zip(("ours", "cusparse_csr_alg1"), of)
+            ],
+        )
+        with unittest.mock.patch("builtins.print") as printed:
+            compare.main(["ours", str(self.root / "A")])
+        warm = [line.split() for line in printed.call_args[0][0].splitlines() if " warm " in line]
+        self.assertEqual(
+            [(" ".join(line[2:5]), *line[5:7], line[-1]) for line in warm[:2]],
+            [("above 20 us", "2", "0.87", "large"), ("5 to 20", "us", "1", "small")],
+        )
+        self.assertEqual(warm[2][:7], "f64 warm below 5 us 1 4.00".split())
+
+    def test_a_class_without_records_says_so(self):
+        write(
+            self.root / "A" / "a.jsonl",
+            [record(kernel, "m", 1) for kernel in ("ours", "cusparse_csr_alg1")],
+        )
+        with unittest.mock.patch("builtins.print") as printed:
+            compare.main(["ours", str(self.root / "A")])
+        lines = printed.call_args[0][0].splitlines()
+        self.assertEqual(
+            sum("not measured yet" in line for line in lines),
+            2 * sum("above 20" in line for line in lines),
+        )
+
+
+class TimeClasses(unittest.TestCase):
+    def test_limits_belong_to_the_longer_class(self):
+        self.assertEqual(
+            [time_class(ms) for ms in (0, 0.00499, 0.005, 0.0199, 0.02, 5)],
+            ["below 5 us"] * 2 + ["5 to 20 us"] * 2 + ["above 20 us"] * 2,
+        )
 
 
 class StandIns(Scratch):

@@ -121,7 +121,7 @@ def measurements(every):
                 **{name: row[name] for name in RUN if name in row},
             }
         for name, record in data.matrices.items():
-            papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
+            papers = {"papers": True} if ours.group_of(data, name) == ours.PAPERS_OWN else {}
             matrices[name] = {
                 "kind": kind_of(record),
                 "detail": record.get("detail", ""),

@@ -5,7 +5,18 @@ from statistics import geometric_mean, median
 
 import style
 from published import published
-from records import bandwidth, baseline_share, gflops, is_tie, milliseconds, number, short
+from records import (
+    TIME_CLASSES,
+    bandwidth,
+    baseline_share,
+    gflops,
+    is_tie,
+    milliseconds,
+    number,
+    short,
+    time_class,
+)
+from sets import expanded
 from tables import DASH, Table
 
 STEPS = {
@@ -280,21 +291,31 @@ def grid_across(axes):
 
 
 FIXED = "pcsr_one_pass"
-GROUPS = ["real files", "stand-ins", "the papers' grids and chains", "other generated"]
+PAPERS_OWN = "the papers' grids and chains"
+# With the colour of a group's marks.
+GROUPS = {
+    "large, by definition": style.PURPLE,
+    "real files": style.BLUE,
+    "stand-ins": style.ORANGE,
+    PAPERS_OWN: style.GREEN,
+    "other generated": style.GREY,
+}
 
 
 def group_of(data, name):
     """Which of GROUPS a measured matrix belongs to."""
     source = data.source(name)
+    if name in expanded("@large"):
+        return "large, by definition"
     if source != "generated":
-        return GROUPS[0] if source == "file" else GROUPS[1]
+        return "real files" if source == "file" else "stand-ins"
     chains = published("bylina_2011_table2").matrices() + published("bylina_2011_table3").matrices()
-    return GROUPS[2] if name in chains or ",dof=" in name else GROUPS[3]
+    return PAPERS_OWN if name in chains or ",dof=" in name else "other generated"
 
 
 def over_cusparse(data, precision, fixed):
-    """{group: {matrix: (ratio, our record, cuSPARSE's)}}: pcsr_one_pass against cuSPARSE's kernels for CSR and COO, or our best
-    against the best of all that were measured of cuSPARSE."""
+    """{class of time of our product: {matrix: (ratio, our record, cuSPARSE's)}}: pcsr_one_pass against cuSPARSE's kernels for CSR
+    and COO, or our best against the best of all that were measured of cuSPARSE."""
     found = {}
     for name in data.matrices:
         best, rivals = (
@@ -313,12 +334,12 @@ def over_cusparse(data, precision, fixed):
             else min((r for s, r in best.items() if s), key=milliseconds, default=None)
         )
         if own:
-            found.setdefault(group_of(data, name), {})[name] = (
+            found.setdefault(time_class(milliseconds(own)), {})[name] = (
                 milliseconds(rival) / milliseconds(own),
                 own,
                 rival,
             )
-    return {group: found[group] for group in GROUPS if group in found}
+    return {name: found.get(name, {}) for name in TIME_CLASSES} if found else {}
 
 
 def choices_of(data, gaps):
@@ -327,7 +348,7 @@ def choices_of(data, gaps):
 
 
 def speedup(data, gaps):
-    """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, in groups by where it is from."""
+    """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, by how long our product takes."""
     choices = choices_of(data, gaps)
     every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in choices}
     if not any(every.values()):
@@ -349,22 +370,34 @@ def speedup(data, gaps):
     panels = figure.subplots(2, len(choices), sharex=True, squeeze=False)
     for line, precision in enumerate(("f32", "f64")):
         for column, fixed in enumerate(choices):
-            axes, groups = panels[line][column], every[precision, fixed]
-            for y, (group, of) in enumerate(groups.items()):
-                ratios = sorted(ratio for ratio, *_ in of.values())
-                axes.plot(
-                    ratios,
-                    [y + 0.1 * level for level in style.apart(ratios, 1.035, 7)],
-                    "o",
-                    markersize=4,
-                    alpha=0.7,
-                    label="_each",
-                    color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)],
-                    fillstyle=style.FILLS[
-                        {"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")
-                    ],
-                    markerfacecoloralt="white",
-                )
+            axes, classes = panels[line][column], every[precision, fixed]
+            for y, of in enumerate(classes.values()):
+                if not of:
+                    axes.text(
+                        0.5,
+                        y,
+                        "not measured yet",
+                        transform=axes.get_yaxis_transform(),
+                        ha="center",
+                    )
+                    continue
+                ranked = sorted(of, key=lambda name: of[name][0])
+                ratios = [of[name][0] for name in ranked]
+                levels = style.apart(ratios, 1.035, 7)
+                for group, colour in GROUPS.items():
+                    here = [k for k, name in enumerate(ranked) if group_of(data, name) == group]
+                    kind = {"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")
+                    axes.plot(
+                        [ratios[k] for k in here],
+                        [y + 0.1 * levels[k] for k in here],
+                        "o",
+                        markersize=4,
+                        alpha=0.7,
+                        label=group,
+                        color=colour,
+                        fillstyle=style.FILLS[kind],
+                        markerfacecoloralt="white",
+                    )
                 mean = geometric_mean(ratios)
                 axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
                 axes.text(
@@ -388,9 +421,9 @@ def speedup(data, gaps):
                     fontsize=7.5,
                 )
             axes.set_yticks(
-                range(len(groups)), groups if column == 0 else [""] * len(groups), fontsize=9
+                range(len(classes)), classes if column == 0 else [""] * len(classes), fontsize=9
             )
-            axes.set_ylim(len(groups) - 0.4, -0.6)
+            axes.set_ylim(len(classes) - 0.4, -0.6)
             axes.axvline(1, color=style.BLACK, linewidth=0.8)
             axes.set(
                 xscale="log",
@@ -408,8 +441,15 @@ def speedup(data, gaps):
             grid_across(axes)
             if line == 1:
                 axes.set_xlabel("time of cuSPARSE's best / time of ours")
+    labelled = {}
+    for axes in panels.flat:
+        handles, labels = axes.get_legend_handles_labels()
+        labelled |= {
+            label: handle for handle, label in zip(handles, labels) if len(handle.get_xdata())
+        }
+    style.legend_below_title(figure, list(labelled.values()), list(labelled))
     gaps.remark(
-        "A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. Left: the "
+        "By how long our product takes. A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. Left: the "
         "fastest of cuSPARSE's CSR and COO algorithms, with and without preprocess. Right: with its sliced ELL and block CSR where those were "
         "measured, on the matrices on which other formats of ours were. Its versions: "
         + " and ".join(versions)
@@ -424,25 +464,38 @@ def speedup_table(data):
         for fixed in choices_of(data, style.Gaps(data))
         for precision in ("f32", "f64")
     ]
-    rows = []
-    for group in GROUPS:
-        for name in sorted({name for of in every for name in of.get(group, {})}):
-            found = [of.get(group, {}).get(name) for of in every]
+    rows, order = [], {group: k for k, group in enumerate(GROUPS)}
+    for time in TIME_CLASSES:
+        found = [of.get(time, {}) for of in every]
+        names = sorted(
+            {name for of in found for name in of}, key=lambda m: (order[group_of(data, m)], m)
+        )
+        for name in names:
             cells = [
-                DASH if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "")
-                for k, f in enumerate(found)
+                DASH
+                if name not in of
+                else number(of[name][0]) + (f" ({of[name][1]['kernel']})" if k > 1 else "")
+                for k, of in enumerate(found)
             ]
-            rows.append([data.label(name), group, *cells])
+            rows.append([data.label(name), time, group_of(data, name), *cells])
+        means = [
+            number(geometric_mean(ratio for ratio, *_ in of.values())) if of else "not measured yet"
+            for of in found
+        ]
+        rows.append(["geometric mean", time, "all", *means])
     columns = [
         "matrix",
+        "time",
         "group",
         f"{FIXED} over CSR and COO: f32",
         "f64",
         "our best over its best: f32",
         "f64",
-    ][: 2 + len(every)]
-    rows = rows or [["not measured yet", *[DASH] * (len(columns) - 1)]]
-    return Table("Times as fast as cuSPARSE", columns, rows, ["Warm."], words=2)
+    ][: 3 + len(every)]
+    notes = [
+        "Warm. Time: of our product; a matrix may be in one class in f32, and in another in f64."
+    ]
+    return Table("Times as fast as cuSPARSE", columns, rows, notes, words=3)
 
 
 # --- All matrices at once --------------------------------------------------------------------------
