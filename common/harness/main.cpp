@@ -19,6 +19,7 @@
 #include "harness/records.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
+#include "harness/time_model.hpp"
 #include "harness/trace.hpp"
 #include "harness/turn.hpp"
 #include "sparse/generators.hpp"
@@ -381,6 +382,10 @@ int main_program(int argc, char** argv) {
   info_line.add("MATRIX", options.info_matrix, "a file, a generator or a name", {required()});
   info_line.add("--sizes", options.sizes, "only rows, columns and nonzeros");
   info_line.add("--json", options.info_json, "a line of JSON, for the plots");
+#ifndef SPMV_CUDA
+  CommandLine terms_line = line.command(
+      "terms", "what the time model multiplies: reads counts, for plots/measure/time_model.py");
+#endif
   std::vector<std::pair<CommandLine, CommandBody>> programs;  // the steps' own
   for (const auto& [name, command] : commands()) {
     CommandLine program = line.command(name, command.summary);
@@ -406,6 +411,12 @@ int main_program(int argc, char** argv) {
     return 0;
   }
   if (info_line.is_given()) return info(options);
+#ifndef SPMV_CUDA
+  if (terms_line.is_given()) {
+    write_terms(std::cin, std::cout, *simt::find_gpu(options.run.gpu));
+    return 0;
+  }
+#endif
   if (in_json && !options.environment_only) {
     throw InputError("--json: which file? --json records.jsonl");
   }

@@ -6,7 +6,9 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <istream>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string_view>
 
 #include "harness/time_model_parameters.hpp"
@@ -68,10 +70,62 @@ std::vector<Work> work_of(const simt::Profile& profile) {
 
 namespace {
 
-// The terms of one function, in microseconds.
-struct Term {
-  const char* limit;
-  double us;
+constexpr double kL2Share = 0.5;               // a footprint of so much of the L2 stays there
+constexpr double kDramLatency = 2;             // of that of the L2
+constexpr double kReservedSharedBytes = 1024;  // of each block, by the system
+constexpr double kAllRegisters = 65536;        // of a multiprocessor
+
+// The parameters that counts are multiplied with, in the order of TimeParameters::each.
+enum Term {
+  kL2Byte,
+  kDramByte,
+  kLine,
+  kInstruction,
+  kSharedPass,
+  kAtomic,
+  kSameAddress,
+  kSameCounter,
+  kItem,
+  kLoad,
+  kL2Load,
+  kSharedLoad,
+  kBarrier,
+  kTerms
+};
+enum Limit {
+  kLaunches,
+  kL2,
+  kDram,
+  kLines,
+  kInstructions,
+  kShared,
+  kAtomics,
+  kLatency,
+  kBarriers,
+  kLimits
+};
+constexpr const char* kLimitNames[kLimits] = {"launches", "L2 bandwidth", "DRAM bandwidth",
+                                              "L1 lines", "instructions", "shared memory",
+                                              "atomics",  "latency",      "barriers"};
+struct TermInfo {
+  const char* parameter;
+  Limit limit;
+};
+constexpr TermInfo kTermInfo[kTerms] = {{"l2_byte", kL2},           {"dram_byte", kDram},
+                                        {"line", kLines},           {"instruction", kInstructions},
+                                        {"shared_pass", kShared},   {"atomic", kAtomics},
+                                        {"same_address", kAtomics}, {"same_counter", kAtomics},
+                                        {"item", kLatency},         {"load", kLatency},
+                                        {"l2_load", kLatency},      {"shared_load", kLatency},
+                                        {"barrier", kBarriers}};
+
+// What the parameters are multiplied with, of one function and launch.
+struct Terms {
+  double launches = 0;
+  std::array<double, kTerms> counts{};
+  double uneven = 0;      // requests of the busiest warp, by those of the average one
+  double in_turn = 0;     // warps' waits one after the other, as multiples of an average warp's
+  double most_warps = 0;  // that a multiprocessor holds
 };
 
 const TimeParameters* find_parameters(std::string_view gpu) {
@@ -93,6 +147,84 @@ const MachineCode& machine_code_of(std::string_view function) {
         return function.substr(0, function.find('<')) == code.function;
       });
   return found == std::end(kMachineCode) ? kMachineCode[0] : *found;
+}
+
+// The part of a product's bytes that the product before has not left in the L2.
+double missing_share(const std::vector<Work>& work, const simt::Gpu& gpu) {
+  double footprint = 0;
+  for (const Work& w : work) {
+    footprint = std::max(footprint, 32 * (w.dram_sectors + w.written_sectors));
+  }
+  return std::clamp(footprint / (kL2Share * static_cast<double>(gpu.l2_bytes)) - 1, 0.0, 1.0);
+}
+
+// Blocks that a multiprocessor holds at once.
+double resident_blocks(const Work& w, double registers, const simt::Gpu& gpu) {
+  // Registers are allocated in groups of 8 per thread.
+  const double warps_by_registers = std::floor(kAllRegisters / (std::ceil(registers / 8) * 8 * 32));
+  const double warps_per_block = w.warps / w.blocks;
+  double resident = std::min<double>(
+      gpu.blocks, std::floor(std::min(gpu.threads / 32.0, warps_by_registers) / warps_per_block));
+  if (w.shared_bytes > 0) {
+    resident = std::min(resident, std::floor(static_cast<double>(gpu.shared_bytes) /
+                                             (w.shared_bytes + kReservedSharedBytes)));
+  }
+  return std::max(resident, 1.0);
+}
+
+Terms terms_of(const Work& w, double missing, const simt::Gpu& gpu) {
+  const MachineCode& code = machine_code_of(w.function);
+  const bool is_single = w.function.find("float") != std::string::npos;
+  const double n = w.launches, sms = gpu.multiprocessors, blocks = w.blocks / n;
+  const double resident = resident_blocks(w, code.registers[is_single], gpu);
+  const double waves = std::ceil(blocks / (resident * sms));
+  const double busy = std::min(sms, blocks) * n;  // multiprocessors, and launches
+  Terms t;
+  t.launches = n;
+  t.most_warps =
+      std::min(resident * w.warps / w.blocks, std::ceil(w.warps / n / std::min(sms, blocks)));
+  // Draws are loads: a warp waits for them.
+  t.uneven = w.longest_item * w.warps / std::max(w.requests + w.shared_requests, 1.0) +
+             (w.draws > 0 ? 1 : 0);
+  // Average warps one after the other, and in one wave the busiest.
+  t.in_turn = waves - 1 + std::max(t.uneven, 1.0);
+  // A wait is as long as the slowest of its loads.
+  const double in_flight = code.in_flight[is_single], waits = w.loads / in_flight;
+  const double hit = w.load_sectors > 0 ? 1 - w.l2_loads / w.load_sectors : 1;
+  const double l2_waits = waits * (1 - std::pow(hit, in_flight));
+  const double latency = 1 + (kDramLatency - 1) * missing;
+  auto& c = t.counts;
+  c[kL2Byte] = 32 * w.l2_sectors / n;
+  c[kDramByte] = 32 * w.dram_sectors / n * missing;
+  c[kLine] = w.lines / busy;
+  c[kInstruction] = (w.requests + w.shuffles) / busy;
+  c[kSharedPass] = w.shared_passes / busy;
+  c[kAtomic] = w.atomics / n;
+  c[kSameAddress] = w.hottest_address / n;
+  c[kSameCounter] = w.hottest_counter / n;
+  c[kItem] = waves * std::max(1.0, w.draws / w.warps) * latency;
+  c[kLoad] = t.in_turn * (waits + w.draws) / w.warps;
+  c[kL2Load] = t.in_turn * (l2_waits + w.draws) / w.warps * latency;
+  c[kSharedLoad] = t.in_turn * w.shared_requests / w.warps;
+  c[kBarrier] = t.in_turn * w.barriers / w.blocks;
+  return t;
+}
+
+std::vector<Terms> terms_of(const std::vector<Work>& work, const simt::Gpu& gpu) {
+  const double missing = missing_share(work, gpu);
+  std::vector<Terms> all;
+  for (const Work& w : work) all.push_back(terms_of(w, missing, gpu));
+  return all;
+}
+
+// One launch, from the times of its terms.
+double function_us(const std::array<double, kTerms>& us, double exponent) {
+  // Every byte from DRAM passes the L2, so that the slower of both counts.
+  const double bytes = std::max(us[kL2Byte], us[kDramByte]);
+  const double streams = combined({bytes, us[kLine], us[kInstruction], us[kSharedPass]}, kStreams);
+  const double waiting = us[kItem] + us[kLoad] + us[kL2Load] + us[kSharedLoad];
+  return combined(
+      {streams, us[kAtomic], us[kSameAddress], us[kSameCounter], waiting + us[kBarrier]}, exponent);
 }
 
 std::string refusal_of(const std::string& kernel, const std::vector<Work>& work,
@@ -123,104 +255,64 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     return estimate;
   }
   const TimeParameters& p = *find_parameters(gpu.name);
-  double footprint = 0;
-  for (const Work& w : work) {
-    footprint = std::max(footprint, 32 * (w.dram_sectors + w.written_sectors));
-  }
-  // The part of the bytes that the product before has not left in the L2.
-  const double l2 = kL2Share * static_cast<double>(gpu.l2_bytes);
-  const double missing = std::clamp(footprint / l2 - 1, 0.0, 1.0);
-  const double latency = 1 + (kDramLatency - 1) * missing;
-
-  std::array<Term, 9> sums{{{"launches", p.launch - p.dependent},
-                            {"L2 bandwidth", 0},
-                            {"DRAM bandwidth", 0},
-                            {"L1 lines", 0},
-                            {"instructions", 0},
-                            {"shared memory", 0},
-                            {"atomics", 0},
-                            {"latency", 0},
-                            {"barriers", 0}}};
-  double longest = 0, most_warps = 0, total = p.launch - p.dependent;
-  for (const Work& w : work) {
-    const double n = w.launches, sms = gpu.multiprocessors;
-    const double warps_per_block = w.warps / w.blocks, blocks = w.blocks / n;
-    const MachineCode& code = machine_code_of(w.function);
-    const bool is_single = w.function.find("float") != std::string::npos;
-    // Registers are allocated in groups of 8 per thread.
-    const double warps_by_registers =
-        std::floor(kAllRegisters / (std::ceil(code.registers[is_single] / 8) * 8 * 32));
-    double resident = std::min<double>(
-        gpu.blocks, std::floor(std::min(gpu.threads / 32.0, warps_by_registers) / warps_per_block));
-    if (w.shared_bytes > 0) {
-      resident = std::min(resident, std::floor(static_cast<double>(gpu.shared_bytes) /
-                                               (w.shared_bytes + kReservedSharedBytes)));
-    }
-    resident = std::max(resident, 1.0);
-    const double waves = std::ceil(blocks / (resident * sms));
-    const double busy = std::min(sms, blocks) * n;  // multiprocessors, and launches
-    const double all_requests = w.requests + w.shared_requests;
-    // Of the busiest warp, as multiples of the average one. Draws are loads: it waits for them.
-    double uneven = w.longest_item * w.warps / std::max(all_requests, 1.0);
-    if (w.draws > 0) uneven += 1;
-    const double in_flight = code.in_flight[is_single];
-    const double waits = w.loads / in_flight;
-    // A wait is as long as the slowest of its loads.
-    const double hit = w.load_sectors > 0 ? 1 - w.l2_loads / w.load_sectors : 1;
-    const double l2_waits = waits * (1 - std::pow(hit, in_flight));
-    const double items = waves * std::max(1.0, w.draws / w.warps);
-    const double one_warp =
-        ((waits + w.draws) * p.load + (l2_waits + w.draws) * latency * p.l2_load +
-         w.shared_requests * p.shared_load) /
-        w.warps;
-    // Average warps one after the other, and in one wave the busiest.
-    const double in_turn = waves - 1 + std::max(uneven, 1.0);
-    const std::array<double, 11> terms{
-        0,
-        32 * w.l2_sectors / n * p.l2_byte,
-        32 * w.dram_sectors / n * missing * p.dram_byte,
-        w.lines / busy * p.line,
-        (w.requests + w.shuffles) / busy * p.instruction,
-        w.shared_passes / busy * p.shared_pass,
-        w.atomics / n * p.atomic,
-        items * latency * p.item + in_turn * one_warp,
-        in_turn * w.barriers / w.blocks * p.barrier,
-        w.hottest_address / n * p.same_address,
-        w.hottest_counter / n * p.same_counter,
-    };
-    // Every byte from DRAM passes the L2, so that the slower of both counts.
-    const double streams =
-        combined({std::max(terms[1], terms[2]), terms[3], terms[4], terms[5]}, kStreams);
-    const double all =
-        combined({streams, terms[6], terms[9], terms[10], terms[7] + terms[8]}, p.exponent);
-    total += n * (p.dependent + all);
-    for (std::size_t i = 1; i < sums.size(); ++i) sums[i].us += n * terms[i];
-    sums[6].us += n * (terms[9] + terms[10]);
+  std::array<double, kLimits> sums{};
+  sums[kLaunches] = p.launch - p.dependent;
+  double longest = 0, most_warps = 0;
+  estimate.us = p.launch - p.dependent;
+  for (const Terms& t : terms_of(work, gpu)) {
+    std::array<double, kTerms> us = t.counts;
+    for (int i = 0; i < kTerms; ++i) us[i] *= p.each[i];
+    estimate.us += t.launches * (p.dependent + function_us(us, p.exponent));
+    for (int i = 0; i < kTerms; ++i) sums[kTermInfo[i].limit] += t.launches * us[i];
     // The first item of a launch, which the smallest function has, counts as launch.
-    sums[0].us += n * (p.dependent + p.item);
-    sums[7].us -= n * p.item;
-    if (uneven > 2) longest += n * uneven * one_warp;
-    most_warps = std::max(most_warps, std::min(resident * warps_per_block,
-                                               std::ceil(w.warps / n / std::min(sms, blocks))));
+    sums[kLaunches] += t.launches * (p.dependent + p.each[kItem]);
+    sums[kLatency] -= t.launches * p.each[kItem];
+    const double waiting = us[kLoad] + us[kL2Load] + us[kSharedLoad];
+    if (t.uneven > 2) longest += t.launches * waiting * t.uneven / t.in_turn;
+    most_warps = std::max(most_warps, t.most_warps);
   }
-  const Term& limit = *std::max_element(sums.begin(), sums.end(),
-                                        [](const Term& a, const Term& b) { return a.us < b.us; });
-  estimate.us = total;
-  estimate.limit = limit.limit;
+  const auto limit = std::max_element(sums.begin(), sums.end());
+  estimate.limit = kLimitNames[limit - sums.begin()];
   if (p.is_measured) {
     // (The last interval is for limits without one of their own.)
     const auto* interval =
         std::find_if(std::begin(kIntervals), std::end(kIntervals) - 1,
                      [&](const Interval& i) { return estimate.limit == i.limit; });
-    estimate.low = total * interval->low;
-    estimate.high = total * interval->high;
+    estimate.low = estimate.us * interval->low;
+    estimate.high = estimate.us * interval->high;
   }
-  if (estimate.limit == "latency" && longest > limit.us / 2) estimate.limit = "longest row";
+  if (estimate.limit == "latency" && longest > *limit / 2) estimate.limit = "longest row";
   estimate.detail = estimate.limit;
   if (estimate.limit == "latency") {
     estimate.detail += fmt::format(": {:.0f} of {} warps", most_warps, gpu.threads / 32);
   }
   return estimate;
+}
+
+void write_terms(std::istream& in, std::ostream& out, const simt::Gpu& gpu) {
+  nlohmann::ordered_json heads = nlohmann::json::array();
+  for (const TermInfo& info : kTermInfo) heads.push_back({info.parameter, kLimitNames[info.limit]});
+  out << heads.dump() << '\n';
+  for (std::string line; std::getline(in, line);) {
+    std::vector<Work> work;
+    for (const nlohmann::json& json : nlohmann::json::parse(line)) {
+      Work& w = work.emplace_back();
+      w.function = json.at("function");
+      for (const auto& [name, quantity] : kQuantities) w.*quantity = json.at(name);
+    }
+    nlohmann::ordered_json functions = nlohmann::json::array();
+    for (const Terms& t : terms_of(work, gpu)) {
+      functions.push_back({t.launches});
+      for (const double count : t.counts) functions.back().push_back(count);
+    }
+    nlohmann::ordered_json answer{{"functions", functions}};
+    if (find_parameters(gpu.name)) {
+      const Estimate estimate = estimate_time("", work, gpu);
+      answer["us"] = estimate.us;
+      answer["limit"] = estimate.limit;
+    }
+    out << answer.dump() << '\n';
+  }
 }
 
 std::vector<std::string> gpus_with_times() {

@@ -2,6 +2,7 @@
 // interval and the limit that it comes to. Equations, parameters and errors: TIME_MODEL.md.
 #pragma once
 
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
@@ -78,6 +79,12 @@ struct Estimate {
 // it has no parameters of, are refused.
 Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
                        const simt::Gpu& gpu);
+
+// Of each line of `in`, an array of Work as to_json() writes it, a line of JSON: "functions", of
+// each the launches and what the parameters are multiplied with, and "us" and "limit" as
+// estimate_time() has them with today's parameters, if there are any of the GPU. The first line
+// names the parameters, and the limit of each.
+void write_terms(std::istream& in, std::ostream& out, const simt::Gpu& gpu);
 
 // "3.4 (2.9 to 4.1)"; "-" if it was refused.
 std::string to_text(const Estimate& estimate);

@@ -9,33 +9,30 @@ struct TimeParameters {
   bool is_measured;  // fitted to its times; else scaled from the H200 by data sheets
   double launch;  // us: a product of one launch, back to back with others, that does nothing
   double dependent;  // us: each further launch, which waits for the one before
-  double l2_byte;  // us: a byte between L1 and L2
-  double dram_byte;  // us: a byte from DRAM, by the bandwidth of a copy
-  double line;  // us: a 128-byte line that a request touches, on one multiprocessor
-  double instruction;  // us: a request to global memory, or a shuffle, on one multiprocessor
-  double shared_pass;  // us: a pass over the banks of shared memory, on one multiprocessor
-  double atomic;  // us: an address that an atomic addition updates, all multiprocessors together
-  double same_address;  // us: an atomic addition to one and the same address
-  double same_counter;  // us: a draw from one and the same integer
-  double item;  // us: an item of a warp, per wave: its first loads, each of which needs the one before
-  double load;  // us: a wait of a warp for loads that the L1 serves
-  double l2_load;  // us: what is added to it when the L2 serves one of them
-  double shared_load;  // us: a request of a warp to shared memory
-  double barrier;  // us: a barrier of a block
+  double each[13];
+  // l2_byte, us: a byte between L1 and L2
+  // dram_byte, us: a byte from DRAM, by the bandwidth of a copy
+  // line, us: a 128-byte line that a request touches, on one multiprocessor
+  // instruction, us: a request to global memory, or a shuffle, on one multiprocessor
+  // shared_pass, us: a pass over the banks of shared memory, on one multiprocessor
+  // atomic, us: an address that an atomic addition updates, all multiprocessors together
+  // same_address, us: an atomic addition to one and the same address
+  // same_counter, us: a draw from one and the same integer
+  // item, us: an item of a warp, per wave: its first loads, each of which needs the one before
+  // load, us: a wait of a warp for loads that the L1 serves
+  // l2_load, us: what is added to it when the L2 serves one of them
+  // shared_load, us: a request of a warp to shared memory
+  // barrier, us: a barrier of a block
   double exponent;  // how far limits overlap: 1 adds them, infinity takes the largest
 };
 inline constexpr TimeParameters kTimeParameters[] = {
-    {"h200", true, 2.74, 1.511, 1.843e-07, 2.371e-07, 0.0003224, 0.0002939, 0.0005558, 8.43e-06, 0.007443, 0.0007581, 0.5391, 0.01529, 0.1172, 0.00485, 0.03806, 1.434},
-    {"h100", true, 2.909, 1.598, 2.038e-07, 3.361e-07, 0.0003144, 0.0002937, 0.0005386, 8.368e-06, 0.007494, 0.0007712, 0.5404, 0.0152, 0.1171, 0.004827, 0.03871, 1.427},
-    {"a100", false, 2.74, 1.511, 3.163e-07, 5.581e-07, 0.0004528, 0.0004127, 0.0007805, 1.447e-05, 0.01045, 0.001065, 0.757, 0.02147, 0.1646, 0.006811, 0.05344, 1.434},
-    {"rtx4090", false, 2.74, 1.511, 1.493e-07, 1.129e-06, 0.0002533, 0.0002309, 0.0004367, 6.83e-06, 0.005848, 0.0005957, 0.4236, 0.01201, 0.09208, 0.003811, 0.0299, 1.434},
-    {"t4", false, 2.74, 1.511, 7.574e-07, 3.556e-06, 0.0004015, 0.000366, 0.0006921, 3.464e-05, 0.009268, 0.0009441, 0.6713, 0.01904, 0.1459, 0.00604, 0.04739, 1.434},
+    {"h200", true, 2.74, 1.511, {1.843e-07, 2.371e-07, 0.0003224, 0.0002939, 0.0005558, 8.43e-06, 0.007443, 0.0007581, 0.5391, 0.01529, 0.1172, 0.00485, 0.03806}, 1.434},
+    {"h100", true, 2.909, 1.598, {2.038e-07, 3.361e-07, 0.0003144, 0.0002937, 0.0005386, 8.368e-06, 0.007494, 0.0007712, 0.5404, 0.0152, 0.1171, 0.004827, 0.03871}, 1.427},
+    {"a100", false, 2.74, 1.511, {3.163e-07, 5.581e-07, 0.0004528, 0.0004127, 0.0007805, 1.447e-05, 0.01045, 0.001065, 0.757, 0.02147, 0.1646, 0.006811, 0.05344}, 1.434},
+    {"rtx4090", false, 2.74, 1.511, {1.493e-07, 1.129e-06, 0.0002533, 0.0002309, 0.0004367, 6.83e-06, 0.005848, 0.0005957, 0.4236, 0.01201, 0.09208, 0.003811, 0.0299}, 1.434},
+    {"t4", false, 2.74, 1.511, {7.574e-07, 3.556e-06, 0.0004015, 0.000366, 0.0006921, 3.464e-05, 0.009268, 0.0009441, 0.6713, 0.01904, 0.1459, 0.00604, 0.04739}, 1.434},
 };
-inline constexpr double kL2Share = 0.5;  // a footprint of so much of the L2 stays there
-inline constexpr double kReservedSharedBytes = 1024;  // of each block, by the system
-inline constexpr double kDramLatency = 2;  // of that of the L2
 inline constexpr double kStreams = 4;  // the exponent of what streams through different units at the same time
-inline constexpr double kAllRegisters = 65536;  // of a multiprocessor
 
 // What nvcc made of a function; the first is for functions that are not listed.
 struct MachineCode {

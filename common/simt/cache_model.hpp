@@ -33,18 +33,25 @@ struct Gpu {
   std::size_t shared_bytes;  // most that blocks on one multiprocessor can have
   bool shared_is_of_l1;
   std::size_t l2_bytes;
+  double mhz = 0;            // boost clock
+  double dram_gb_per_s = 0;  // peaks
+  double f64_gflops = 0;     // without tensor cores
+  const char* device = "";   // part of what the driver calls it
 };
 
-// From the vendors' tables of compute capabilities and white papers.
+// From the vendors' tables of compute capabilities, white papers and data sheets. gpus.py reads
+// these lines for the scripts.
+// clang-format off
 inline constexpr Gpu kGpus[] = {
-    {"h200", "NVIDIA H200", 132, 2048, 32, 256 << 10, 228 << 10, true, 60 << 20},
-    {"h100", "NVIDIA H100 SXM", 132, 2048, 32, 256 << 10, 228 << 10, true, 50 << 20},
-    {"a100", "NVIDIA A100", 108, 2048, 32, 192 << 10, 164 << 10, true, 40 << 20},
-    {"v100", "NVIDIA V100", 80, 2048, 32, 128 << 10, 96 << 10, true, 6 << 20},
-    {"t4", "NVIDIA T4", 40, 1024, 16, 96 << 10, 64 << 10, true, 4 << 20},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 128, 1536, 24, 128 << 10, 100 << 10, true, 72 << 20},
-    {"c2050", "NVIDIA Tesla C2050", 14, 1536, 8, 16 << 10, 48 << 10, false, 768 << 10},
+    {"h200", "NVIDIA H200", 132, 2048, 32, 256 << 10, 228 << 10, true, 60 << 20, 1980, 4800, 34000, "H200"},
+    {"h100", "NVIDIA H100 SXM", 132, 2048, 32, 256 << 10, 228 << 10, true, 50 << 20, 1980, 3350, 34000, "H100 80GB HBM3"},
+    {"a100", "NVIDIA A100", 108, 2048, 32, 192 << 10, 164 << 10, true, 40 << 20, 1410, 2039, 9700, "A100-SXM4-80GB"},
+    {"v100", "NVIDIA V100", 80, 2048, 32, 128 << 10, 96 << 10, true, 6 << 20, 1530, 900, 7800, "V100-SXM2"},
+    {"t4", "NVIDIA T4", 40, 1024, 16, 96 << 10, 64 << 10, true, 4 << 20, 1590, 320, 254, "T4"},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 128, 1536, 24, 128 << 10, 100 << 10, true, 72 << 20, 2520, 1008, 1290, "RTX 4090"},
+    {"c2050", "NVIDIA Tesla C2050", 14, 1536, 8, 16 << 10, 48 << 10, false, 768 << 10, 1150, 144, 515, "C2050"},
 };
+// clang-format on
 const Gpu* find_gpu(const std::string& name);  // null if there is none
 
 class CacheModel {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 
 #include "harness/kernel.hpp"
 #include "harness/run.hpp"
@@ -77,27 +77,29 @@ TEST_CASE("an estimate has an interval and the limit that takes most of it", "[t
   CHECK(on("h200", {waiting}).detail == "latency: 1 of 64 warps");
 }
 
-TEST_CASE("estimates are those of the script that fitted the parameters", "[times]") {
-  std::ifstream file(SPMV_SOURCE_DIR "/common/tests/time_model_examples.json");
-  const nlohmann::json examples = nlohmann::json::parse(file);
-  CHECK(examples.size() >= 40);
-  std::set<std::string> refused;
-  for (const Refusal& refusal : kRefusals) refused.insert(refusal.kernel);
-  for (const nlohmann::json& example : examples) {
-    std::vector<Work> all;
-    for (const nlohmann::json& work : example["work"]) {
-      Work& w = all.emplace_back();
-      w.function = work.at("function");
-      for (const auto& [name, quantity] : kQuantities) w.*quantity = work.at(name);
-    }
-    const std::string kernel = example["kernel"];
-    if (refused.contains(kernel)) continue;
-    INFO(kernel << " on " << example["gpu"]);
-    const Estimate estimate = on(example["gpu"], all, kernel);
-    CHECK(estimate.us == Approx(example["us"].get<double>()).epsilon(0.005));
-    const std::string limit = estimate.limit == "longest row" ? "latency" : estimate.limit;
-    CHECK(limit == example["limit"].get<std::string>());
-  }
+TEST_CASE("terms are what estimates are made of", "[times]") {
+  Work work = streaming_work();
+  work.function = "csr_vector_kernel<float>";
+  const nlohmann::json line = {to_json(work), to_json(work)};
+  std::istringstream in(line.dump() + "\n" + line.dump() + "\n");
+  std::ostringstream out;
+  write_terms(in, out, *simt::find_gpu("h200"));
+  std::istringstream lines(out.str());
+  std::string heads, first, second, none;
+  CHECK((std::getline(lines, heads) && std::getline(lines, first) && std::getline(lines, second)));
+  CHECK_FALSE(std::getline(lines, none));
+  CHECK(first == second);
+  CHECK(nlohmann::json::parse(heads)[0] == nlohmann::json{"l2_byte", "L2 bandwidth"});
+  const nlohmann::json terms = nlohmann::json::parse(first);
+  CHECK(terms["us"] == on("h200", {work, work}).us);
+  CHECK(terms["limit"] == on("h200", {work, work}).limit);
+  REQUIRE(terms["functions"].size() == 2);
+  const std::vector<double> of = terms["functions"][0];
+  CHECK(of.size() == 1 + std::size(kTimeParameters[0].each));
+  CHECK(of[0] == 1);                     // launches
+  CHECK(of[1] == 32 * work.l2_sectors);  // bytes
+  CHECK(of[3] == work.lines / 132);      // of each multiprocessor
+  CHECK(of[4] == work.requests / 132);
 }
 
 // In a handout there is nothing to count them again.

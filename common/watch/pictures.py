@@ -23,6 +23,9 @@ from pathlib import Path
 import traces
 import watch
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "simt"))
+from gpus import GPUS  # noqa: E402
+
 RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
 WIDTH = 900
 ROOT = Path(__file__).resolve().parents[2]
@@ -1453,10 +1456,8 @@ def hidden_latency(picture, trace):
     picture.description = f"A timeline: {'; '.join(told)} in the same time."
 
 
-H200_GB_PER_S, H200_GFLOPS = (
-    4800,
-    34_000,
-)  # NVIDIA's data sheet: memory; double precision without tensor cores
+H200 = GPUS["h200"]
+H200_GB_PER_S, H200_GFLOPS = H200.dram_gb_per_s, H200.f64_gflops
 
 
 def roofline(picture, scalar, vector):

@@ -4,6 +4,7 @@ thing that of the newest run counts. Figures, tables and claims take them from D
 
 import functools
 import json
+import sys
 from pathlib import Path
 
 from record_format import (
@@ -19,6 +20,9 @@ from record_format import (
 from sets import fits, is_declared
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "common" / "simt"))
+from gpus import GPUS, of_device  # noqa: E402, F401
+
 RESULTS = ROOT / "plots" / "results"
 STAND_IN = "* stand-in: generated, of the same kind and size, since the file is not here."
 
@@ -255,28 +259,10 @@ def bandwidth(record, state="warm", quartile="median"):
     return 1e-6 * record["compulsory_bytes"] / milliseconds(record, state, quartile)
 
 
-# GB/s of a GPU's memory by its data sheet.
-DATA_SHEET = {
-    "H200": 4800,
-    "H100 80GB HBM3": 3350,
-    "A100-SXM4-80GB": 2039,
-    "RTX 4090": 1008,
-    "T4": 320,
-}
-
-
-L2_BYTES = {
-    "H200": 60 << 20,
-    "H100 80GB HBM3": 50 << 20,
-    "A100-SXM4-80GB": 40 << 20,
-    "RTX 4090": 72 << 20,
-    "T4": 4 << 20,
-}
-
-
-def data_sheet(device, sheet=DATA_SHEET):
-    """What the sheet of a device of that name says, or None."""
-    return next((value for name, value in sheet.items() if name in device), None)
+def data_sheet(device, field="dram_gb_per_s"):
+    """What the table of GPUs says of a device of that name, or None."""
+    gpu = of_device(device)
+    return gpu and getattr(gpu, field)
 
 
 def short(name):

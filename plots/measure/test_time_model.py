@@ -8,9 +8,8 @@ import time_model
 from records import read_records
 from time_model import (
     CSR_COO,
-    GPUS,
     KERNELS,
-    LIMITS,
+    WITH_TIMES,
     PAGE,
     PARAMETERS,
     Products,
@@ -19,6 +18,7 @@ from time_model import (
     committed,
     fit,
     judge,
+    read_counts,
     rows_with,
     without_those_aside,
 )
@@ -30,7 +30,7 @@ class TimeModel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.products, cls.aside = without_those_aside(
-            Products(rows_with(read_records("NVIDIA_H200"), CSR_COO), GPUS["h200"])
+            Products(rows_with(read_records("NVIDIA_H200"), CSR_COO), "h200")
         )
 
     def test_the_page_says_how_well_the_committed_parameters_fit(self):
@@ -55,7 +55,7 @@ class TimeModel(unittest.TestCase):
                 for row in rows_with(read_records("NVIDIA_H200"), KERNELS)
                 if row[2] not in REFUSALS
             ],
-            GPUS["h200"],
+            "h200",
         )
         for matrices, pairs in agreement(seen.rows, seen.limits(PARAMETERS_THERE["h200"])).items():
             self.assertGreater(len(pairs), 100)
@@ -64,12 +64,23 @@ class TimeModel(unittest.TestCase):
                 PAGE.read_text(encoding="utf-8"),
             )
 
+    def test_estimates_are_those_of_the_program(self):
+        for gpu in WITH_TIMES:
+            counted = [
+                (c["matrix"], c["precision"], c["kernel"], c["work"], 1) for c in read_counts()
+            ]
+            some, parameters = Products(counted, gpu), PARAMETERS_THERE[gpu]
+            theirs = [of["us"] for of in some.emitted]
+            np.testing.assert_allclose(some.estimate(parameters), theirs, rtol=1e-6)
+            limits = [of["limit"].replace("longest row", "latency") for of in some.emitted]
+            self.assertEqual(list(some.limits(parameters)), limits)
+
     def test_a_fit_finds_parameters_that_made_the_times(self):
         truth = PARAMETERS_THERE["h200"]
         some = self.products.where(np.arange(len(self.products.rows)) % 4 == 0)
         rows = [(*row[:4], us) for row, us in zip(some.rows, some.estimate(truth))]
-        made = Products(rows, GPUS["h200"])
-        errors = np.abs(np.log(made.estimate(fit(made)) / made.measured))
+        made = Products(rows, "h200")
+        errors = np.abs(np.log(made.estimate(fit(made, 4217)) / made.measured))
         self.assertLess(np.median(errors), 0.02)
 
     def test_loads_in_flight_are_counted_in_the_loop_where_they_are_most(self):
@@ -106,5 +117,5 @@ class TimeModel(unittest.TestCase):
             self.assertRegex(
                 equations, rf"`{parameter.name}`|· {parameter.name}\b|{parameter.name} \+"
             )
-        for limit in LIMITS:
+        for limit in self.products.names:
             self.assertIn(f"| {limit} |", equations)

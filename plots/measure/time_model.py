@@ -6,11 +6,10 @@
     plots/python.sh plots/measure/time_model.py fit [h200] [h100]
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
-registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares
-that with the warm times of an H200 and an H100 in plots/results, and writes common/harness/time_model_parameters.hpp, the tables
-and the figure of common/harness/TIME_MODEL.md, and EXAMPLES. Only the parameters of the GPUs named are fitted anew, with h200 also
-intervals and refusals; without a name those that are there are judged. The equations stand in that page, in quantities() and
-Products here, and in common/harness/time_model.cpp, whose test compares its estimates with EXAMPLES.
+registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares what
+common/harness/time_model.cpp makes of that (`spmv terms`) with the warm times of an H200 and an H100 in plots/results, and writes
+common/harness/time_model_parameters.hpp, and the tables and the figure of common/harness/TIME_MODEL.md. Only the parameters of the
+GPUs named are fitted anew, with h200 also intervals and refusals; without a name those that are there are judged.
 """
 
 import argparse
@@ -31,7 +30,7 @@ from scipy.stats import spearmanr
 
 import prove_counters
 from record_format import jsonl, records_in, write_whole
-from records import DATA_SHEET, L2_BYTES, ROOT, read_records
+from records import GPUS, ROOT, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
 
@@ -42,7 +41,6 @@ PROFILED = (
     ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"
 )  # make bench SET=limits BACKEND=cuda
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
-EXAMPLES = ROOT / "common/tests/time_model_examples.json"
 FIGURES = ROOT / "plots/figures/lessons"
 
 CSR_COO = """csr_scalar csr_vector csr_vector_2 csr_vector_4 csr_vector_8 csr_vector_32 csr_vector_shared atomic_coo
@@ -57,31 +55,12 @@ FEWEST_NONZEROS, MOST_NONZEROS = 50_000, 8_000_000
 ASIDE = """amazon_book_test bcsstk25 c-39 cit-HepTh coupled EX5 fe_pwt gridgena ispd98_ibm09 ispd98_ibm13 jan99jac040sc Na5
     titan23_neuron titan23_sparcT1_core vsp_model1_crew1_cr42_south31""".split()
 
-EXAMPLE = ("email-Enron", "f64")  # short rows and long ones
-
 # A kernel has no estimate where the model misses its times by more: median and 90th percentile.
 WORST_MEDIAN, WORST_P90 = 0.25, 0.65
 
-# From data sheets and tables of compute capabilities: multiprocessors, threads and blocks that one holds, shared
-# memory that its blocks can have, L2, clock (MHz, boost) and DRAM bandwidth (GB/s).
-Gpu = collections.namedtuple("Gpu", "multiprocessors threads blocks shared_bytes l2_bytes mhz dram")
-GPUS = {
-    "h200": Gpu(132, 2048, 32, 228 << 10, L2_BYTES["H200"], 1980, DATA_SHEET["H200"]),
-    "h100": Gpu(
-        132, 2048, 32, 228 << 10, L2_BYTES["H100 80GB HBM3"], 1980, DATA_SHEET["H100 80GB HBM3"]
-    ),
-    "a100": Gpu(
-        108, 2048, 32, 164 << 10, L2_BYTES["A100-SXM4-80GB"], 1410, DATA_SHEET["A100-SXM4-80GB"]
-    ),
-    "rtx4090": Gpu(128, 1536, 24, 100 << 10, L2_BYTES["RTX 4090"], 2520, DATA_SHEET["RTX 4090"]),
-    "t4": Gpu(40, 1024, 16, 64 << 10, L2_BYTES["T4"], 1590, DATA_SHEET["T4"]),
-}
+WITH_TIMES = ["h200", "h100", "a100", "rtx4090", "t4"]
 FITTED = ("h200", "h100")  # to their own times
-L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product to the next
-RESERVED_SHARED_BYTES = 1024  # per block, by the system
-DRAM_LATENCY = 2  # of that of the L2
 STREAMS = 4  # the exponent of what streams through different units at the same time
-ALL_REGISTERS = 65536  # of a multiprocessor
 PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not in CODE is taken to be compiled as it is
 
 # Name, unit, meaning, first guess, and how firmly to hold on to it (in steps of e-fold; 0.2: hardly).
@@ -141,16 +120,6 @@ PARAMETERS = [
 NAMES = [p.name for p in PARAMETERS]
 # What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all the same; the rest: 3.
 OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
-LIMITS = [
-    "L2 bandwidth",
-    "DRAM bandwidth",
-    "L1 lines",
-    "instructions",
-    "shared memory",
-    "atomics",
-    "latency",
-    "barriers",
-]
 
 
 # --- The model --------------------------------------------------------------------------------------
@@ -163,119 +132,100 @@ def machine_code():
     return {name: [float(number) for number in numbers] for name, *numbers in lines}
 
 
-def quantities(work, gpu):
-    """What the parameters are multiplied with, of one function: launches, then an array in the order of NAMES[2:-1]."""
-    w = work
-    n, sms = w["launches"], gpu.multiprocessors
-    code = machine_code()
-    registers, in_flight = code.get(w["function"].split("<")[0], code[PLAIN])[
-        "float" in w["function"] :: 2
-    ]
-    warps_per_block, blocks = w["warps"] / w["blocks"], w["blocks"] / n
-    warps_by_registers = ALL_REGISTERS // (-(-registers // 8) * 8 * 32)
-    resident = min(gpu.blocks, min(gpu.threads // 32, warps_by_registers) // warps_per_block)
-    if w["shared_bytes"]:
-        resident = min(resident, gpu.shared_bytes // (w["shared_bytes"] + RESERVED_SHARED_BYTES))
-    waves = math.ceil(blocks / (max(resident, 1) * sms))
-    busy = min(sms, blocks) * n
-    requests = w["requests"] + w["shared_requests"]
-    uneven = w["longest_item"] * w["warps"] / max(requests, 1) + (w["draws"] > 0)
-    in_turn = (
-        waves - 1 + max(uneven, 1)
-    )  # average warps one after the other, and in one wave the busiest
-    # A wait is as long as the slowest of its loads.
-    missed = w["l2_loads"] / w["load_sectors"] if w["load_sectors"] else 0
-    waits, l2_share = w["loads"] / in_flight, 1 - (1 - missed) ** in_flight
-    items = max(1, w["draws"] / w["warps"])
-    return n, np.array(
-        [
-            32 * w["l2_sectors"] / n,
-            32 * w["dram_sectors"] / n,
-            w["lines"] / busy,
-            (w["requests"] + w["shuffles"]) / busy,
-            w["shared_passes"] / busy,
-            w["atomics"] / n,
-            w["hottest_address"] / n,
-            w["hottest_counter"] / n,
-            waves * items,
-            in_turn * (waits + w["draws"]) / w["warps"],
-            in_turn * (l2_share * waits + w["draws"]) / w["warps"],
-            in_turn * w["shared_requests"] / w["warps"],
-            in_turn * w["barriers"] / w["blocks"],
-        ]
+@functools.lru_cache
+def spmv():
+    """Today's program of the CPU backend."""
+    program = ROOT / "build/cpu/spmv"
+    subprocess.run(["make", "-s", "-C", ROOT, "BACKEND=cpu", program], check=True)
+    return program
+
+
+def emitted(works, gpu):
+    """What `spmv terms` says of products, each a list of works, on a GPU: [(parameter, its limit)], and of each product a dictionary."""
+    done = subprocess.run(
+        [spmv(), "terms", "--gpu", gpu],
+        input="".join(json.dumps(of) + "\n" for of in works),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
+    heads, *answers = map(json.loads, done.stdout.splitlines())
+    assert [name for name, _ in heads] == NAMES[2:-1], heads
+    return heads, answers
 
 
-def missing_share(works, gpu):
-    """The share of a product's bytes that the one before has not left in the L2."""
-    footprint = 32 * max(w["dram_sectors"] + w["written_sectors"] for w in works)
-    return min(max(footprint / (L2_SHARE * gpu.l2_bytes) - 1, 0), 1)
+# The columns of the terms.
+L2, DRAM, LINE, PASS, ATOMIC, COUNTER, ITEM, BARRIER = (
+    NAMES.index(name) - 2
+    for name in (
+        "l2_byte",
+        "dram_byte",
+        "line",
+        "shared_pass",
+        "atomic",
+        "same_counter",
+        "item",
+        "barrier",
+    )
+)
 
 
-def streams(terms):
-    """The time of what streams through different units: every byte from DRAM passes the L2, so that the slower of both counts."""
-    units = np.column_stack([np.maximum(terms[:, 0], terms[:, 1]), terms[:, 2:5]])
+def streams(us):
+    """As function_us() of time_model.cpp has it."""
+    units = np.column_stack([np.maximum(us[:, L2], us[:, DRAM]), us[:, LINE : PASS + 1]])
     return (units**STREAMS).sum(axis=1) ** (1 / STREAMS)
 
 
 class Products:
     """Products to be estimated: `rows` of (matrix, precision, kernel, works, measured us)."""
 
-    def __init__(self, rows, gpu):
+    def __init__(self, rows, gpu, terms=None):
         self.rows, self.gpu = rows, gpu
         self.measured = np.array([row[4] for row in rows])
-        launches, table, self.index = [], [], []
-        for i, (_, _, _, works, _) in enumerate(rows):
-            share = missing_share(works, gpu)
-            for work in works:
-                n, q = quantities(work, gpu)
-                q[1] *= share
-                q[[NAMES.index("item") - 2, NAMES.index("l2_load") - 2]] *= (
-                    1 + (DRAM_LATENCY - 1) * share
-                )
-                launches.append(n), table.append(q), self.index.append(i)
-        self.launches, self.table, self.index = (
-            np.array(launches),
-            np.array(table),
-            np.array(self.index),
+        self.heads, self.emitted = terms or emitted([row[3] for row in rows], gpu)
+        self.names = ["launches", *dict.fromkeys(limit for _, limit in self.heads)]
+        table = [of for product in self.emitted for of in product["functions"]]
+        self.index = np.repeat(
+            np.arange(len(rows)), [len(product["functions"]) for product in self.emitted]
         )
+        self.launches, self.table = np.array(table)[:, 0], np.array(table)[:, 1:]
 
     def terms(self, parameters):
-        """By function, in microseconds per launch: one column per limit that overlaps with the others."""
-        us = self.table * parameters[2:-1]
-        # L2, DRAM, lines, instructions, passes, atomics, one address, one counter, warps one after the other, barriers
-        return np.column_stack([us[:, :8], us[:, 8:12].sum(axis=1), us[:, 12]])
+        """By function, in microseconds per launch: a column per parameter."""
+        return self.table * parameters[2:-1]
 
     def estimate(self, parameters):
         launch, dependent, exponent = parameters[0], parameters[1], parameters[-1]
         us = np.full(len(self.rows), launch - dependent)
         t = self.terms(parameters)
-        limits = np.column_stack([streams(t), t[:, 5:8], t[:, 8] + t[:, 9]])
+        waiting = t[:, ITEM:].sum(axis=1)
+        limits = np.column_stack([streams(t), t[:, ATOMIC : COUNTER + 1], waiting])
         combined = (limits**exponent).sum(axis=1) ** (1 / exponent)
         np.add.at(us, self.index, self.launches * (dependent + combined))
         return np.maximum(us, 0.1)
 
     def limits(self, parameters):
-        """The name of the largest term of each product, as time_model.cpp names it (longest rows count as latency). The first item of
-        a launch, which the smallest function has, counts as launch."""
-        t = self.terms(parameters)
-        launch, item = parameters[1] + np.zeros(len(t)), parameters[NAMES.index("item")]
-        t = (
-            np.column_stack(
-                [launch + item, t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8] - item, t[:, 9]]
-            )
-            * self.launches[:, None]
-        )
-        sums = np.zeros((len(self.rows), t.shape[1]))
+        """The name of the largest term of each product, as estimate_time() of time_model.cpp names it (longest rows count as latency)."""
+        names, t = self.names, self.terms(parameters)
+        by_limit = np.zeros((len(t), len(names)))
+        for column, (_, limit) in enumerate(self.heads):
+            by_limit[:, names.index(limit)] += t[:, column]
+        item = parameters[NAMES.index("item")]  # the first of a launch counts as launch
+        by_limit[:, 0] += parameters[1] + item
+        by_limit[:, names.index("latency")] -= item
+        sums = np.zeros((len(self.rows), len(names)))
         sums[:, 0] = parameters[0] - parameters[1]
-        np.add.at(sums, self.index, t)
-        return np.array(["launches", *LIMITS])[sums.argmax(axis=1)]
+        np.add.at(sums, self.index, by_limit * self.launches[:, None])
+        return np.array(names)[sums.argmax(axis=1)]
 
     def where(self, chosen):
-        return Products([row for row, take in zip(self.rows, chosen) if take], self.gpu)
+        taken = [i for i, take in enumerate(chosen) if take]
+        return Products(
+            [self.rows[i] for i in taken], self.gpu, (self.heads, [self.emitted[i] for i in taken])
+        )
 
 
-def fit(products, prior=None, weights=None, start=None):
+def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
     """Parameters that fit best: least squares of log(estimate / measured), of which large ones count by their absolute values, and of how
     far the logarithms of the parameters (of the exponent less 1) are from those of `prior`, times `weights`."""
     scale = 0.3  # above it residuals count by their absolute values
@@ -287,7 +237,7 @@ def fit(products, prior=None, weights=None, start=None):
         return np.log(np.append(p[:-1], p[-1] - 1))
 
     prior = np.array([p.guess for p in PARAMETERS] if prior is None else prior, dtype=float)
-    prior[NAMES.index("dram_byte")] = 1e-3 / products.gpu.dram
+    prior[NAMES.index("dram_byte")] = 1e-3 / copy_gb_per_s
     weights = np.array([p.weight for p in PARAMETERS]) if weights is None else weights
 
     def residuals(x):
@@ -309,16 +259,19 @@ def with_unknown_code(rows):
     return [(*row[:3], [unknown(work) for work in row[3]], row[4]) for row in rows]
 
 
-def left_out(products, by, prior=None, weights=None, judged=None):
-    """log(estimate / measured) of products, or of the same ones in another form, `judged`: each with parameters fitted without
-    its matrix (by=0) or kernel (by=2)."""
-    start, errors = fit(products, prior, weights), np.zeros(len(products.rows))
+def left_out(products, by, fit_of, judged=None):
+    """log(estimate / measured) of products, or of the same ones in another form, `judged`: each with parameters that fit_of(products,
+    start) finds without its matrix (by=0) or kernel (by=2)."""
+    start, errors = fit_of(products), np.zeros(len(products.rows))
     keys = np.array([row[by] for row in products.rows])
     for key in np.unique(keys):
         inside = (judged or products).where(keys == key)
-        parameters = fit(products.where(keys != key), prior, weights, start)
-        errors[keys == key] = np.log(inside.estimate(parameters) / inside.measured)
+        errors[keys == key] = errors_of(inside, fit_of(products.where(keys != key), start=start))
     return errors
+
+
+def errors_of(products, parameters):
+    return np.log(products.estimate(parameters) / products.measured)
 
 
 Judgement = collections.namedtuple(
@@ -537,6 +490,8 @@ def collect_code(programs):
             "\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))
         ),
     )
+    machine_code.cache_clear()
+    write_whole(HEADER, header(*committed()))
 
 
 def add_counts(records):
@@ -584,7 +539,7 @@ def committed():
     text = HEADER.read_text(encoding="utf-8")
     return (
         {
-            gpu: np.array([float(value) for value in row.split(",")])
+            gpu: np.array([float(value.strip(" {}")) for value in row.split(",")])
             for gpu, row in re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)
         },
         {
@@ -595,11 +550,9 @@ def committed():
     )
 
 
-def with_copy_bandwidth(name, records):
-    """The GPU with the bandwidth of a copy that its records found instead of its data sheet's."""
-    return GPUS[name]._replace(
-        dram=np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r])
-    )
+def copy_bandwidth(records):
+    """GB/s, which stands for the data sheet's."""
+    return np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r])
 
 
 # --- What is written ------------------------------------------------------------------------------------
@@ -614,7 +567,7 @@ def scaled(parameters, name):
         "launch": 1,
         "dependent": 1,
         "exponent": 1,
-        "dram_byte": h200.dram / gpu.dram,
+        "dram_byte": h200.dram_gb_per_s / gpu.dram_gb_per_s,
         "l2_byte": clock * h200.multiprocessors / gpu.multiprocessors,
         "atomic": clock * h200.multiprocessors / gpu.multiprocessors,
     }
@@ -623,15 +576,16 @@ def scaled(parameters, name):
 
 def header(parameters, intervals, refusals):
     """time_model_parameters.hpp."""
-    fields = "\n".join(
-        f"  double {p.name};  // {p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS
+    first, second, *each, last = (
+        f"{p.name}%s{p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS
     )
     tables = "".join(
         "    {"
-        + f'"{gpu}", {str(gpu in FITTED).lower()}, '
-        + ", ".join(f"{v:.4g}" for v in values)
-        + "},\n"
-        for gpu, values in parameters.items()
+        + f'"{gpu}", {str(gpu in FITTED).lower()}, {launch}, {dependent}, '
+        + f"{{{', '.join(values)}}}, {exponent}}},\n"
+        for gpu, (launch, dependent, *values, exponent) in (
+            (gpu, [f"{v:.4g}" for v in values]) for gpu, values in parameters.items()
+        )
     )
     return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
 // clang-format off
@@ -642,15 +596,14 @@ namespace spmv {{
 struct TimeParameters {{
   const char* gpu;   // its short name
   bool is_measured;  // fitted to its times; else scaled from the H200 by data sheets
-{fields}
+  double {first % ";  // "}
+  double {second % ";  // "}
+  double each[{len(each)}];
+{"".join(f"  // {text % ', '}" + chr(10) for text in each)}  double {last % ";  // "}
 }};
 inline constexpr TimeParameters kTimeParameters[] = {{
 {tables}}};
-inline constexpr double kL2Share = {L2_SHARE};  // a footprint of so much of the L2 stays there
-inline constexpr double kReservedSharedBytes = {RESERVED_SHARED_BYTES};  // of each block, by the system
-inline constexpr double kDramLatency = {DRAM_LATENCY};  // of that of the L2
 inline constexpr double kStreams = {STREAMS};  // the exponent of what streams through different units at the same time
-inline constexpr double kAllRegisters = {ALL_REGISTERS};  // of a multiprocessor
 
 // What nvcc made of a function; the first is for functions that are not listed.
 struct MachineCode {{
@@ -685,7 +638,7 @@ FEWEST_FOR_AN_INTERVAL = 80
 IN_THE_INTERVAL = 0.85  # what it promises is 80%; a new kernel on a new matrix is further away than what was left out
 
 
-def intervals_of(limits, errors):
+def intervals_of(names, limits, errors):
     """By limit, and "any" for those of which there are too few: what measured / estimate was for the middle
     products, IN_THE_INTERVAL of them, whose kernel had been left out, widened where that does not hold the estimate."""
     ends = 0.5 - IN_THE_INTERVAL / 2, 0.5 + IN_THE_INTERVAL / 2
@@ -696,7 +649,7 @@ def intervals_of(limits, errors):
         return min(low, 1), max(high, 1)
 
     found = {}
-    for limit in ["launches", *LIMITS]:
+    for limit in names:
         of = ratio[limits == limit]
         if len(of) >= FEWEST_FOR_AN_INTERVAL:
             found[limit] = interval(of)
@@ -805,7 +758,7 @@ def explain(matrix, kernels):
         raise SystemExit(
             f"error: {' '.join(sorted(missing))} on {matrix}: not both counted and measured"
         )
-    of = {kernel: Products([rows[kernel]], GPUS["h200"]) for kernel in kernels}
+    of = {kernel: Products([rows[kernel]], "h200") for kernel in kernels}
     print(
         f"{'parameter':<14}{'ns':>10}"
         + "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels)
@@ -831,45 +784,39 @@ def explain(matrix, kernels):
         print(f"{name:<24}" + "".join(f"{total(of[kernel]):>28.2f}" for kernel in kernels))
 
 
-def fit_all(gpus):
-    records, records_of_h100 = read_records("NVIDIA_H200"), read_records("NVIDIA_H100")
-    h200 = with_copy_bandwidth("h200", records)
-    products, aside = without_those_aside(Products(rows_with(records, CSR_COO), h200))
-    others = Products([row for row in rows_with(records, NOT_FITTED) if row[0] not in ASIDE], h200)
-    unknown = Products(with_unknown_code(products.rows), h200)
-    on_h100, aside_h100 = without_those_aside(
-        Products(rows_with(records_of_h100, CSR_COO), with_copy_bandwidth("h100", records_of_h100))
-    )
-    from_h200 = lambda: (parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES]))  # noqa: E731
-    parameters, intervals, refusals = committed()
-    if "h200" in gpus:
-        parameters["h200"] = fit(products)
-        parameters.update(
-            {gpu: scaled(parameters["h200"], gpu) for gpu in GPUS if gpu not in FITTED}
-        )
-    if "h100" in gpus:
-        parameters["h100"] = fit(on_h100, *from_h200())
+class OnGpu:
+    """What was measured on a GPU, and how parameters are fitted to it."""
 
-    def errors_of(some, gpu="h200"):
-        return np.log(some.estimate(parameters[gpu]) / some.measured)
+    def __init__(self, gpu, device, prior=None):
+        self.gpu, self.records, self.prior = gpu, read_records(device), prior
+        self.weights = None if prior is None else np.array([OWN.get(name, 3) for name in NAMES])
+        self.copy = copy_bandwidth(self.records)
+        self.products, self.aside = without_those_aside(self.of(CSR_COO))
 
-    without_matrix, without_kernel, limits = (
-        left_out(products, 0),
-        left_out(products, 2),
-        products.limits(parameters["h200"]),
-    )
-    by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, errors_of(others)]))
-    if "h200" in gpus:
-        intervals = intervals_of(limits, without_kernel)
-        refusals = {
-            kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
-            f"{percent(of.p90)})"
-            for kernel, of in by.items()
-            if of.median > WORST_MEDIAN or of.p90 > WORST_P90
-        }
-    write_whole(HEADER, header(parameters, intervals, refusals))
+    def of(self, kernels):
+        return Products(rows_with(self.records, kernels), self.gpu)
 
-    def judgement_of(what, some, errors, gpu="h200", take=True):
+    def fit(self, products, start=None):
+        return fit(products, self.copy, self.prior, self.weights, start)
+
+    def left_out(self, by, judged=None):
+        return left_out(self.products, by, self.fit, judged)
+
+
+def refused(by):
+    """{kernel: why it has no estimate}"""
+    return {
+        kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
+        f"{percent(of.p90)})"
+        for kernel, of in by.items()
+        if of.median > WORST_MEDIAN or of.p90 > WORST_P90
+    }
+
+
+def judgement_rows(h200, h100, others, parameters, intervals, without_matrix, without_kernel):
+    """Of the table `judgement`."""
+
+    def row(what, some, errors, take=True):
         take = np.full(len(some.rows), True) & take
         some, errors = some.where(take), errors[take]
         j = judge(some.rows, errors)
@@ -881,11 +828,97 @@ def fit_all(gpus):
             f"{100 * j.p90:.1f}%",
             f"{j.spearman:.2f}",
             f"{percent(j.best)} of {j.contests}",
-            percent(holds(some.limits(parameters[gpu]), errors, intervals)),
+            percent(holds(some.limits(parameters[some.gpu]), errors, intervals)),
         ]
 
+    def fitted(what, some):
+        return row(what, some, errors_of(some, parameters[some.gpu]))
+
+    products, on_h100 = h200.products, h100.products
+    unknown = Products(with_unknown_code(products.rows), "h200")
     precision = np.array([row[1] for row in products.rows])
-    beyond = [missing_share(row[3], h200) > 0 for row in products.rows]
+    beyond = np.bincount(products.index, products.table[:, DRAM]) > 0
+    without = "matrix left out"
+    return [
+        fitted("kept aside: real files that no form was tried on", h200.aside),
+        fitted("fitted, nothing left out", products),
+        row(without, products, without_matrix),
+        row("kernel left out", products, without_kernel),
+        row("kernel left out, its machine code unknown", unknown, h200.left_out(2, unknown)),
+        row(f"{without}, f64", products, without_matrix, precision == "f64"),
+        row(f"{without}, f32", products, without_matrix, precision == "f32"),
+        row(f"{without}, more than half of the L2", products, without_matrix, beyond),
+        fitted("other formats and `lightspmv_vector_inc`, none of them fitted", others),
+        row("H100, parameters of the H200", on_h100, errors_of(on_h100, parameters["h200"])),
+        row(f"H100, {without}", on_h100, h100.left_out(0)),
+        row("H100, kernel left out", on_h100, h100.left_out(2)),
+        fitted("H100, kept aside", h100.aside),
+    ]
+
+
+def parameter_rows(parameters):
+    return [
+        [
+            f"`{p.name}`",
+            *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in WITH_TIMES),
+            "ns" if p.unit else "",
+            p.meaning,
+        ]
+        for i, p in enumerate(PARAMETERS)
+    ]
+
+
+def kernel_rows(by, without, refusals):
+    return [
+        [
+            f"`{k}`",
+            of.products,
+            f"{100 * of.bias:+.0f}%",
+            percent(of.median),
+            percent(of.p90),
+            percent(of.largest),
+            percent(without[k].median) if k in without else "",
+            "no" if k in refusals else "yes",
+        ]
+        for k, of in by.items()
+    ]
+
+
+def interval_rows(intervals, limits):
+    return [
+        [
+            k,
+            int(np.sum(limits == k)) if k != "any" else len(limits),
+            f"x {low:.2f}",
+            f"x {high:.2f}",
+        ]
+        for k, (low, high) in intervals.items()
+    ]
+
+
+def fit_all(gpus):
+    parameters, intervals, refusals = committed()
+    h200 = OnGpu("h200", "NVIDIA_H200")
+    products = h200.products
+    others = h200.of(NOT_FITTED)
+    others = others.where([row[0] not in ASIDE for row in others.rows])
+    if "h200" in gpus:
+        parameters["h200"] = h200.fit(products)
+        for gpu in set(WITH_TIMES) - set(FITTED):
+            parameters[gpu] = scaled(parameters["h200"], gpu)
+    h100 = OnGpu("h100", "NVIDIA_H100", parameters["h200"])
+    if "h100" in gpus:
+        parameters["h100"] = h100.fit(h100.products)
+
+    limits = products.limits(parameters["h200"])
+    without_matrix, without_kernel = h200.left_out(0), h200.left_out(2)
+    of_others = errors_of(others, parameters["h200"])
+    by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, of_others]))
+    if "h200" in gpus:
+        intervals = intervals_of(products.names, limits, without_kernel)
+        refusals = refused(by)
+    write_whole(HEADER, header(parameters, intervals, refusals))
+
     fill(
         "judgement",
         [
@@ -898,52 +931,9 @@ def fit_all(gpus):
             "best named",
             "interval holds",
         ],
-        [
-            judgement_of(
-                "kept aside: real files that no form was tried on", aside, errors_of(aside)
-            ),
-            judgement_of("fitted, nothing left out", products, errors_of(products)),
-            judgement_of("matrix left out", products, without_matrix),
-            judgement_of("kernel left out", products, without_kernel),
-            judgement_of(
-                "kernel left out, its machine code unknown",
-                unknown,
-                left_out(products, 2, judged=unknown),
-            ),
-            judgement_of("matrix left out, f64", products, without_matrix, take=precision == "f64"),
-            judgement_of("matrix left out, f32", products, without_matrix, take=precision == "f32"),
-            judgement_of(
-                "matrix left out, more than half of the L2", products, without_matrix, take=beyond
-            ),
-            judgement_of(
-                "other formats and `lightspmv_vector_inc`, none of them fitted",
-                others,
-                errors_of(others),
-            ),
-            judgement_of("H100, parameters of the H200", on_h100, errors_of(on_h100), "h100"),
-            judgement_of(
-                "H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"
-            ),
-            judgement_of(
-                "H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100"
-            ),
-            judgement_of("H100, kept aside", aside_h100, errors_of(aside_h100, "h100"), "h100"),
-        ],
+        judgement_rows(h200, h100, others, parameters, intervals, without_matrix, without_kernel),
     )
-    fill(
-        "parameters",
-        ["parameter", *GPUS, "unit", "of"],
-        [
-            [
-                f"`{p.name}`",
-                *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in GPUS),
-                "ns" if p.unit else "",
-                p.meaning,
-            ]
-            for i, p in enumerate(PARAMETERS)
-        ],
-    )
-    without = by_kernel(products.rows, without_kernel)
+    fill("parameters", ["parameter", *WITH_TIMES, "unit", "of"], parameter_rows(parameters))
     fill(
         "kernels",
         [
@@ -956,34 +946,10 @@ def fit_all(gpus):
             "kernel left out",
             "estimate",
         ],
-        [
-            [
-                f"`{k}`",
-                of.products,
-                f"{100 * of.bias:+.0f}%",
-                percent(of.median),
-                percent(of.p90),
-                percent(of.largest),
-                percent(without[k].median) if k in without else "",
-                "no" if k in refusals else "yes",
-            ]
-            for k, of in by.items()
-        ],
+        kernel_rows(by, by_kernel(products.rows, without_kernel), refusals),
     )
-    fill(
-        "intervals",
-        ["limit", "products", "from", "to"],
-        [
-            [
-                k,
-                int(np.sum(limits == k)) if k != "any" else len(limits),
-                f"x {low:.2f}",
-                f"x {high:.2f}",
-            ]
-            for k, (low, high) in intervals.items()
-        ],
-    )
-    seen = Products([row for row in rows_with(records, KERNELS) if row[2] not in refusals], h200)
+    fill("intervals", ["limit", "products", "from", "to"], interval_rows(intervals, limits))
+    seen = h200.of([kernel for kernel in KERNELS if kernel not in refusals])
     fill(
         "agreement",
         ["matrices", "products", "agree", "named launch", "named memory", "named latency"],
@@ -992,26 +958,11 @@ def fit_all(gpus):
             for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()
         ],
     )
+    aside = errors_of(h200.aside, parameters["h200"])
     draw(
-        products.rows + aside.rows + others.rows,
-        np.concatenate([without_matrix, errors_of(aside), errors_of(others)]),
+        products.rows + h200.aside.rows + others.rows,
+        np.concatenate([without_matrix, aside, of_others]),
     )
-
-    examples = []
-    for name in ("h200", "t4"):
-        counted = [
-            (*EXAMPLE, c["kernel"], c["work"], 1)
-            for c in read_counts()
-            if (c["matrix"], c["precision"]) == EXAMPLE
-        ]
-        some = Products(counted, GPUS[name])
-        for row, us, limit in zip(
-            some.rows, some.estimate(parameters[name]), some.limits(parameters[name])
-        ):
-            examples.append(
-                {"gpu": name, "kernel": row[2], "work": row[3], "us": round(us, 3), "limit": limit}
-            )
-    write_whole(EXAMPLES, "[" + ",\n".join(json.dumps(example) for example in examples) + "]\n")
     print(PAGE.read_text(encoding="utf-8"))
 
 

@@ -5,7 +5,7 @@ import re
 
 import style
 from published import published
-from records import L2_BYTES, bandwidth, data_sheet, gflops
+from records import bandwidth, data_sheet, gflops
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
 # The paper's CSR is PETSc's, whose products on NVIDIA GPUs are cuSPARSE's today.
@@ -85,7 +85,7 @@ def picture(number, title, unit, value, state):
             else {}
         )
         l2 = (
-            data_sheet(data.device, L2_BYTES) if state == "warm" else None
+            data_sheet(data.device, "l2_bytes") if state == "warm" else None
         )  # of what fits in there the lines are dotted
         for line, precision in zip(
             figure.subplots(2, len(every), sharey="row", squeeze=False), ("f32", "f64")
