@@ -218,7 +218,7 @@ test-coursework:  ## test handouts and grading: all steps as handed out and solv
 test-watch: $(SPMV) $(BROKEN)  ## test traces and what is made from them
 	@WATCH_SPMV=$(SPMV) WATCH_BROKEN=$(BROKEN) python3 -m unittest discover -s common/watch
 
-browser:  ## the kernels as WebAssembly, which make watch and make site then run in their pages (needs emscripten)
+browser:  ## the kernels as WebAssembly, which make site then runs in its pages (needs emscripten)
 	@command -v em++ >/dev/null || { echo 'error: make browser needs emscripten 3.1 and Node (apt-get install emscripten)' >&2; exit 2; } $(or_quit)
 	@$(MAKE) -f common/watch/live/live.mk HAVE_THRUST= $(or_quit)
 

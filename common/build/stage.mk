@@ -52,19 +52,14 @@ $(WATCH): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $
 	$(link)
 endif
 
-# A page of your own kernel runs it where `make browser` has made the module.
-live := $(if $(MINE),$(if $(wildcard $(ROOT)/build/wasm/live.js),$(if $(shell command -v em++),$(ROOT)/build/wasm/mine/$(STEP))))
-
 .PHONY: run test watch check hint moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(if $(filter 1,$(ALL)),--wide) $(ARGS) $(if $(filter cpu,$(BACKEND)),$(where)) $(or_quit)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
 watch: $(WATCH)  ## a page on which one watches kernels run
-	+@$(if $(live),$(MAKE) -s -f $(ROOT)/common/watch/live/live.mk BACKEND=cpu HAVE_THRUST= LIVE_STEPS='$(STEP) $(NEEDS) $(BESIDE)' MINE='$(MINE)' \
-	  KERNEL='$(call found,$(KERNEL))' MODULE=$(live) >&2 $(or_quit))
 	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
-	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(live),--live $(live)/live.js) $(if $(FIND),--find $(FIND)) \
+	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
 	  $(if $(TRACE),--trace '$(call found,$(TRACE))') --precision $(PRECISION) $(or $(WATCH_ARGS),$(ARGS)) $(or_quit)
 check:  ## is it right, safe, and does it ask little of memory?
 	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(if $(KERNEL),--kernel '$(call found,$(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)

@@ -185,12 +185,21 @@ def with_run(text, step):
 
 def write_runs(program, pages):
     """The pages of make watch, one for each step that has a tour. Returns the page that lists them."""
-    lines = []
+    lines, module = [], ROOT / "build" / "wasm" / "live.js"  # by `make browser`
+    live = ["--live", module] if module.exists() else []
     for tour in sorted(ROOT.glob("[0-9][0-9]_*/tour.txt")):
         step = tour.parent.name
         file = pages.output / "watch" / f"{step}.html"
         done = subprocess.run(
-            [sys.executable, HERE.parent / "watch" / "watch.py", program, file, "--tour", tour],
+            [
+                sys.executable,
+                HERE.parent / "watch" / "watch.py",
+                program,
+                file,
+                "--tour",
+                tour,
+                *live,
+            ],
             capture_output=True,
             text=True,
         )

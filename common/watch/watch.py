@@ -5,7 +5,7 @@
              [--mine] [--find worst] [--precision f64] [--schedule forward] [--command "steps --gpus 2"]
              [--trace FILE] [--live FILE]
 
-PROGRAM is run with --trace, unless FILE holds the traces. --live: a module with these kernels (live/package.py). One or two kernels are shown. Matrix and kernels
+PROGRAM is run with --trace, unless FILE holds the traces. --live: the module that runs kernels (live/package.py), for a page of the site. One or two kernels are shown. Matrix and kernels
 are those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that it is
 a version of. The page opens at the first event of the kind --find (model.js, KINDS), else where a product is
 wrong, else at the tour's first stop.
@@ -25,7 +25,6 @@ import tours
 import traces
 
 HERE = Path(__file__).resolve().parent
-LIVE = HERE.parents[1] / "build/wasm/live.js"  # by `make browser`
 DEFAULT_MATRIX = "stencil2d:16x16"
 
 
@@ -150,16 +149,10 @@ def main():
     except (traces.TraceError, tours.TourError) as error:
         sys.exit(f"error: {error}")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    # A page of somebody's own kernel needs a module that has it, and gives it a name of its own.
-    module = arguments.live or (LIVE if not any(name.startswith("my_") for name in shown) else None)
-    live = (
-        (f"live-{arguments.output.stem}.js" if arguments.live else "live.js")
-        if module and module.exists()
-        else ""
-    )
+    live = arguments.live.name if arguments.live else ""
     arguments.output.write_text(page(found, stops, arguments.find, live), encoding="utf-8")
     if live:
-        shutil.copyfile(module, arguments.output.with_name(live))
+        shutil.copyfile(arguments.live, arguments.output.with_name(live))
     print(f"Open in a browser: {arguments.output}")
 
 

@@ -1,6 +1,4 @@
-# The program as WebAssembly: make -f common/watch/live/live.mk [GOAL]. `make browser` calls it, and with the sources in MINE,
-# which coursework/mine.py has made of a file KERNEL, `make -C STEP watch`: the module then has that kernel beside those of the
-# steps in LIVE_STEPS, and is in MODULE.
+# The program as WebAssembly: make -f common/watch/live/live.mk [GOAL]. `make browser` calls it.
 BACKEND := cpu
 include $(dir $(lastword $(MAKEFILE_LIST)))../../build/build.mk
 .DEFAULT_GOAL := module
@@ -8,14 +6,12 @@ include $(dir $(lastword $(MAKEFILE_LIST)))../../build/build.mk
 EMXX ?= $(shell command -v em++)
 LIVE := $(ROOT)/build/wasm
 HERE := $(ROOT)/common/watch/live
-LIVE_STEPS ?= $(filter-out 01_%,$(STEPS))
-MODULE ?= $(LIVE)
+LIVE_STEPS := $(filter-out 01_%,$(STEPS))
 # Without the Markov chains, a program of its own, and the CPU's libraries; of step 10 what `spmv steps` needs. Blocks that wait
 # for each other have a thread of the host each, which a page has not (one_thread.cpp).
 LIVE_SOURCES := $(filter-out %/markov.cpp %/markov_commands.cpp %/markov_vectors.cu %/peers/mkl.cpp %/peers/eigen.cpp %/thrust.cu \
   %/multigpu.cpp %/10_multigpu/measure.cpp %/persistent.cu,$(COMMON_SOURCES) $(call stage_sources,$(LIVE_STEPS)))
-LIVE_SOURCES += $(if $(filter 10_%,$(LIVE_STEPS)),$(HERE)/one_thread.cpp)
-LIVE_SOURCES += $(or $(MINE),$(shell python3 $(HERE)/mistakes.py $(LIVE)/mistakes))
+LIVE_SOURCES += $(HERE)/one_thread.cpp $(shell python3 $(HERE)/mistakes.py $(LIVE)/mistakes)
 live_object = $(patsubst $(ROOT)/%,$(LIVE)/%.o,$(1))
 
 # The headers of the three libraries, alone: those beside them in /usr/include are the host's.
@@ -63,21 +59,19 @@ ASYNCIFY := --asyncify --pass-arg=asyncify-ignore-imports --pass-arg=asyncify-ig
   '--pass-arg=asyncify-addlist@*fiber_main*,*cudaLaunchKernelEx*'
 KERNEL_SOURCES := $(patsubst $(ROOT)/%,%,$(wildcard $(foreach s,$(LIVE_STEPS),$(ROOT)/$(s)/*.cuh $(ROOT)/$(s)/*/*.cuh) \
   $(ROOT)/common/device/*.cuh $(LIVE)/mistakes/*/*/*.cuh))
-OWN := $(abspath $(KERNEL))
-$(MODULE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(addprefix $(HERE)/,live.mk asyncify.js)
+$(LIVE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(addprefix $(HERE)/,live.mk asyncify.js)
 	@echo '  link    $(@:$(ROOT)/%.js=%.wasm)' >&2
 	@mkdir -p $(@D)/linked
 	$(QUIET)python3 $(HERE)/sites.py --shared $(@D)/shared.c $(patsubst %.o,%.ll,$(filter %.cu.o,$^))
 	$(QUIET)$(EMXX) -x c -O1 -c $(@D)/shared.c -o $(@D)/shared.o
 	$(QUIET)$(EMXX) -O1 --profiling-funcs -fexceptions $(filter %.o,$^) $(@D)/shared.o -o $(@D)/linked/spmv.js --js-library $(HERE)/asyncify.js -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
 	  -sINVOKE_RUN=0 -sEXPORTED_RUNTIME_METHODS=FS,callMain -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=67108864 \
-	  -sTOTAL_STACK=1048576 $(foreach s,$(KERNEL_SOURCES),--embed-file $(ROOT)/$(s)@/spmv/$(s)) \
-	  $(if $(MINE),--embed-file $(OWN)@$(OWN:$(ROOT)/%=/spmv/%))
+	  -sTOTAL_STACK=1048576 $(foreach s,$(KERNEL_SOURCES),--embed-file $(ROOT)/$(s)@/spmv/$(s))
 	@echo '  optimize $(@:$(ROOT)/%.js=%.wasm)' >&2
-	$(QUIET)wasm-opt $(ASYNCIFY) $(if $(MINE),-O1,-Oz) --mvp-features $(@D)/linked/spmv.wasm -o $(@:.js=.wasm)
+	$(QUIET)wasm-opt $(ASYNCIFY) -Oz --mvp-features $(@D)/linked/spmv.wasm -o $(@:.js=.wasm)
 	@mv $(@D)/linked/spmv.js $@
 
-$(MODULE)/live.js: $(MODULE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
+$(LIVE)/live.js: $(LIVE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
 	@python3 $(HERE)/package.py $(@D) $@
 
-module: $(MODULE)/live.js
+module: $(LIVE)/live.js
