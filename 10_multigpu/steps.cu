@@ -155,7 +155,7 @@ bool record(const std::string& way, const StepsOptions& options, const CommandAr
       options.steps * static_cast<double>(csr_bytes(a) + (options.gpus - 1) * sizeof(Index) +
                                           2ull * a.rows * sizeof(double));
   try {
-    record_trace(found, arguments.run.trace_limit, iteration.run);
+    record_trace(found, arguments.run.trace_limit, "", iteration.run);
     const Reference reference = make_reference(a, 1.0, iteration.x_of(options.steps - 1), 0.0, {});
     const std::vector<double> y = iteration.x_of(options.steps);
     const Verdict verdict = verify(y, reference);

@@ -120,7 +120,7 @@ std::vector<T> Bench<T>::multiply_in_another_order(Spmv<T>& spmv) const {
 template <typename T>
 std::vector<T> Bench<T>::multiply_traced(Spmv<T>& spmv, Record& record) const {
   y_device_.upload(task_.y0);
-  record_trace(record, options_.trace_limit, [&] {
+  record_trace(record, options_.trace_limit, options_.gpu, [&] {
     spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
     stream_.synchronize();
   });

@@ -13,6 +13,7 @@
 #include "harness/report.hpp"
 
 #ifndef SPMV_CUDA
+#include "simt/cache_model.hpp"
 #include "simt/shared_memory.hpp"
 #include "simt/trace.hpp"
 #endif
@@ -42,7 +43,7 @@ std::string read_file(const std::string& path) {
 }
 
 // What ran, in which lines of which sources, and the events: members of a JSON object.
-std::string trace_members(const simt::Trace& trace) {
+std::string trace_members(const simt::Trace& trace, const simt::Gpu* gpu) {
   const std::string root = std::string(SPMV_SOURCE_DIR) + "/";
   Json sources = Json::array(), places = Json::array();
   std::map<std::string, std::size_t> files;
@@ -56,6 +57,7 @@ std::string trace_members(const simt::Trace& trace) {
     places.push_back({it->second, source.line});
   }
   std::string text = members({{"truncated", trace.truncated},
+                              {"caches_of", gpu ? Json(gpu->full_name) : Json()},
                               {"sources", sources},
                               {"places", places},
                               {"streams", trace.streams}});
@@ -65,29 +67,32 @@ std::string trace_members(const simt::Trace& trace) {
                                        {"values", &trace.values}}) {
     text += fmt::format(",\"{}\":[{}]", name, fmt::join(*elements, ","));
   }
-  return text + ",\"events\":[" + trace.events + "]";
+  return text + ",\"requests\":[" + trace.requests + "],\"events\":[" + trace.events + "]";
 }
 
 }  // namespace
 
-void record_trace(Record& record, std::size_t limit, const std::function<void()>& work) {
+void record_trace(Record& record, std::size_t limit, const std::string& gpu,
+                  const std::function<void()>& work) {
   struct Tracing {
     Record& record;
-    Tracing(Record& r, std::size_t bytes) : record(r) {
-      simt::start_profile();
+    const simt::Gpu* const gpu;
+    Tracing(Record& r, std::size_t bytes, const simt::Gpu* of) : record(r), gpu(of) {
+      simt::start_profile(gpu);
       simt::start_trace(bytes);
     }
     ~Tracing() {
+      const simt::Profile profile = simt::stop_profile();  // which completes the caches' counts
       const simt::Trace trace = simt::stop_trace();
-      record.traffic = traffic_by_array(simt::stop_profile());
-      record.trace = trace_members(trace);
+      record.traffic = traffic_by_array(profile);
+      record.trace = trace_members(trace, gpu);
       record.trace_is_cut = trace.truncated;
     }
-  } const tracing(record, limit);
+  } const tracing(record, limit, simt::find_gpu(gpu == "all" ? "h200" : gpu));
   work();
 }
 #else
-void record_trace(Record&, std::size_t, const std::function<void()>& work) {
+void record_trace(Record&, std::size_t, const std::string&, const std::function<void()>& work) {
   work();
 }
 #endif

@@ -10,11 +10,13 @@
 
 namespace spmv {
 
-inline constexpr int kTraceVersion = 3;
+inline constexpr int kTraceVersion = 4;
 
 // Does `work` and records it in record.trace, in up to `limit` bytes of events, also where it
-// throws; record.traffic is what it asked of memory. CPU backend.
-void record_trace(Record& record, std::size_t limit, const std::function<void()>& work);
+// throws; record.traffic is what it asked of memory. `gpu`: whose caches are modelled, as --gpu
+// takes it ("all": an H200's); empty: none, as where several GPUs run at once. CPU backend.
+void record_trace(Record& record, std::size_t limit, const std::string& gpu,
+                  const std::function<void()>& work);
 
 // The first rows in which y is wrong, into record.wrong_rows.
 template <typename T>

@@ -29,7 +29,7 @@ std::vector<Outcome> run(int argument) {
 
 void write_trace(const std::string& program, const std::string& path) {
   spmv::Record record;
-  spmv::record_trace(record, std::size_t{64} << 20, [&] {
+  spmv::record_trace(record, std::size_t{64} << 20, "h200", [&] {
     try {
       for (const Outcome& outcome : run(0)) {
         if (outcome.got != outcome.expected) record.failure = outcome.name + " is wrong";

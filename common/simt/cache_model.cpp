@@ -93,9 +93,9 @@ void CacheModel::start_block() {
 }
 
 void CacheModel::request(unsigned warp, Access access, const std::uint64_t* sectors, unsigned count,
-                         AccessCounts& counts) {
+                         AccessCounts& counts, AccessCounts* own) {
   Warp& w = warps_[(blocks_ - 1) * warps_per_block_ + warp];
-  w.requests.push_back({&counts, count, access});
+  w.requests.push_back({&counts, own, count, access});
   w.sectors.insert(w.sectors.end(), sectors, sectors + count);
   held_ += count;
 }
@@ -129,9 +129,12 @@ void CacheModel::serve(Cache& l1, Warp& warp) {
     const bool loads = request.access == Access::kLoad || request.access == Access::kTexture;
     if (loads && l1.touch(sector, false)) continue;
     ++request.counts->l2_sectors;
+    if (request.own) ++request.own->l2_sectors;
     // A sector that is stored is taken to be overwritten as a whole, in the end: it is not read.
     const bool found = l2_->touch(sector, !loads);
-    if (!found && request.access != Access::kStore) ++request.counts->dram_sectors;
+    if (found || request.access == Access::kStore) continue;
+    ++request.counts->dram_sectors;
+    if (request.own) ++request.own->dram_sectors;
   }
 }
 

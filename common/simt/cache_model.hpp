@@ -62,10 +62,10 @@ class CacheModel {
   // A launch, its blocks in order, and the requests of each warp of the running block in order.
   void start_grid(unsigned threads_per_block, std::size_t shared_bytes_per_block);
   void start_block();
-  // `sectors`: distinct; counts.l2_sectors and counts.dram_sectors grow, at the latest in
-  // take_written().
+  // `sectors`: distinct; l2_sectors and dram_sectors of `counts`, and of `own`, if there are any,
+  // grow, at the latest in take_written().
   void request(unsigned warp, Access access, const std::uint64_t* sectors, unsigned count,
-               AccessCounts& counts);
+               AccessCounts& counts, AccessCounts* own = nullptr);
   // After a launch: the sectors written to DRAM since the last call, if `at_end` with those still
   // to be.
   std::uint64_t take_written(bool at_end);
@@ -73,7 +73,7 @@ class CacheModel {
  private:
   class Cache;
   struct Request {
-    AccessCounts* counts;
+    AccessCounts *counts, *own;
     std::uint32_t count;
     Access access;
   };

@@ -426,6 +426,8 @@ class Observer {
   static std::string describe_access(const Tally& tally, std::uintptr_t address);
   void end_item(Warp& warp);
   void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
+             unsigned warp, AccessCounts* own);
+  void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
              unsigned warp);
 
   const Grid* grid_ = nullptr;

@@ -219,10 +219,27 @@ void Observer::line_up(unsigned warp) {
   for (Trail& trail : trails_) trail.clear();
 }
 
-// Counts one request of the lanes in `mask`.
+// Counts one request of the lanes in `mask`. A trace has what the request alone adds.
 void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
                      unsigned warp) {
-  if (recorder_) recorder_->request(tally, addresses, mask);
+  if (recorder_ && tally.space == Space::kNone) recorder_->request(tally, addresses, mask);
+  if (!recorder_ || tally.space == Space::kNone) {
+    return count(tally, addresses, mask, warp, nullptr);
+  }
+  const AccessCounts before = tally.counts;
+  AccessCounts& own = recorder_->counts_of_next();
+  count(tally, addresses, mask, warp, &own);
+  own.bytes_used = tally.counts.bytes_used - before.bytes_used;
+  own.sectors = tally.counts.sectors - before.sectors;
+  own.lines = tally.counts.lines - before.lines;
+  own.passes = tally.counts.passes - before.passes;
+  own.ideal_passes = tally.counts.ideal_passes - before.ideal_passes;
+  recorder_->request(tally, addresses, mask);
+}
+
+// `own`: counts what the caches lack of this request alone, if it is not null.
+void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
+                     unsigned warp, AccessCounts* own) {
   AccessCounts& counts = tally.counts;
   ++counts.requests;
   const auto lanes = static_cast<unsigned>(std::popcount(mask));
@@ -294,7 +311,7 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
   counts.lines += lines;
   counts.ideal_lines += (bytes + kLineBytes - 1) / kLineBytes;
   if (caches_ && tally.space != Space::kPeer)
-    caches_->request(warp, tally.access, sectors, sector_count, counts);
+    caches_->request(warp, tally.access, sectors, sector_count, counts, own);
 }
 
 }  // namespace simt

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -79,6 +80,8 @@ class Recorder {
   void finish_lining_up();
   void step(const void* pc, unsigned mask);
   void request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask);
+  // Of the next request to memory. What the caches lack of it is known after the launch.
+  AccessCounts& counts_of_next() { return counts_.emplace_back(); }
 
   // `bytes` bytes were copied, on that stream; null for memory of the host.
   void copy(const void* to, const void* from, std::size_t bytes);
@@ -87,7 +90,7 @@ class Recorder {
   void wait_for_event(cudaStream_t stream, int device, cudaEvent_t event);
   void failure(const std::string& what);
 
-  Trace take() { return std::move(trace_); }
+  Trace take();
 
  private:
   static constexpr std::uint8_t kNoLane = 255;
@@ -122,7 +125,9 @@ class Recorder {
   // The last one of each form: neighbouring lanes often have the same.
   const std::pair<const std::uint64_t, std::size_t>* last_value_[3] = {};
   std::map<std::pair<unsigned, std::array<std::uint8_t, kWarpSize>>, std::size_t> sources_;
-  EventText event_;  // the one that is being written
+  EventText event_;                  // the one that is being written
+  std::deque<AccessCounts> counts_;  // of each request to memory
+  std::size_t counted_ = 0;          // of these, those whose events were written
 
   std::vector<Note> notes_[kWarpSize];
   std::size_t next_note_[kWarpSize] = {};

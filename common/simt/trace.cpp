@@ -202,6 +202,17 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   }
   event.put(']');
   write(event.view());
+  if (!trace_.truncated) counted_ = counts_.size();
+}
+
+Trace Recorder::take() {
+  counts_.resize(counted_);
+  for (const AccessCounts& c : counts_) {
+    trace_.requests +=
+        fmt::format("{}[{},{},{},{},{},{},{}]", trace_.requests.empty() ? "" : ",", c.bytes_used,
+                    c.sectors, c.lines, c.passes, c.ideal_passes, c.l2_sectors, c.dram_sectors);
+  }
+  return std::move(trace_);
 }
 
 // --- Tables -------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ struct Trace {
   std::vector<std::string> arrays, instructions, launches, values;
   std::vector<int> streams;  // the device of each
   std::string events;        // the elements of a JSON array, with commas
-  bool truncated = false;    // `events` reached the limit; what came after is missing
+  std::string requests;    // likewise: counts of each request to memory, in the order of the events
+  bool truncated = false;  // `events` reached the limit; what came after is missing
 };
 
 // To be called between start_profile() and stop_profile(). `limit`: bytes of Trace::events.

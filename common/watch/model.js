@@ -3,8 +3,7 @@
 // replayed from the start, except for the lanes of one warp.
 "use strict";
 
-const SECTOR = 32, LINE = 128, LANES = 32, BANKS = 32, BANK_BYTES = 4;
-const MULTIPROCESSORS = 132;  // of an H200
+const SECTOR = 32, LANES = 32, BANKS = 32, BANK_BYTES = 4;
 const ACCESSES = new Set(["load", "store", "atomic"]);
 
 const EVERY_LANE = Array.from({length: LANES}, (_, lane) => lane);
@@ -28,48 +27,10 @@ function addTo(map, key, value) {
     map.set(key, [value]);
 }
 
-// What one request asks of memory.
-function measure(instruction, array, lanes, addresses) {
-  const size = instruction.size;
-  const sorted = addresses.some((address, i) => address < addresses[i - 1]) ?
-      Float64Array.from(addresses).sort() :
-      addresses;
-  let used = 0, end = -1, sectors = 0, nextSector = 0, lines = 0, nextLine = 0;
-  for (const begin of sorted) {
-    if (begin + size <= end) continue;
-    used += begin + size - Math.max(begin, end);
-    end = begin + size;
-    const lastSector = Math.floor((end - 1) / SECTOR), lastLine = Math.floor((end - 1) / LINE);
-    sectors += Math.max(0, lastSector + 1 - Math.max(Math.floor(begin / SECTOR), nextSector));
-    nextSector = lastSector + 1;
-    lines += Math.max(0, lastLine + 1 - Math.max(Math.floor(begin / LINE), nextLine));
-    nextLine = lastLine + 1;
-  }
-  const counts = {
-    lanes: lanes.length,
-    used,
-    sectors,
-    lines,
-    ideal: Math.ceil(used / SECTOR),
-    passes: 0,
-    idealPasses: 0
-  };
-  if (array.space === "shared") {
-    counts.sectors = counts.lines = counts.ideal = 0;
-    const words = Math.max(1, size / BANK_BYTES), group = LANES / words;
-    for (let first = 0; first < LANES; first += group) {
-      const wanted = new Set(), load = new Uint8Array(BANKS);
-      lanes.forEach((lane, i) => {
-        if (lane < first || lane >= first + group) return;
-        const word = Math.floor((array.offset + addresses[i]) / BANK_BYTES);
-        for (let w = word; w < word + words; ++w) wanted.add(w);
-      });
-      for (const w of wanted) ++load[w % BANKS];
-      counts.passes += Math.max(...load);
-      counts.idealPasses += wanted.size > 0;
-    }
-  }
-  return counts;
+// What simt counted of a request.
+function countsOf(mask, [used, sectors, lines, passes, idealPasses, l2, dram]) {
+  const lanes = lanesOf(mask).length, ideal = sectors && Math.ceil(used / SECTOR);
+  return {lanes, used, sectors, lines, ideal, passes, idealPasses, l2, dram};
 }
 
 class Run {
@@ -109,6 +70,7 @@ class Run {
   decode() {
     const events = this.trace.events;
     this.moments = [];
+    this.counted = 0;  // requests so far
     this.momentOfEvent = new Int32Array(events.length);
     this.warps = new Map();  // "launch/block/warp" -> {launch, block, warp, moments, last}
     this.arrays.forEach(array => {
@@ -137,7 +99,6 @@ class Run {
         [launch, block, warp] = [first, -1, null];
         if (begun.has(launch)) return;
         begun.add(launch);
-        this.l1 = new Set();
       }
       if (kind === "block") [block, warp] = [first, null];
       if (kind === "warp") {
@@ -207,12 +168,12 @@ class Run {
 
   addRequest(moment, m) {
     const request = this.request(moment);
-    const {array, lanes, addresses, instruction} = request;
+    const {array, addresses, instruction} = request;
     const add = (name, count) => {
       this.sums[name][m + 1] += count;
     };
     this.touchedBy[moment.launch].add(array);
-    const counts = measure(instruction, array, lanes, addresses);
+    const counts = countsOf(moment.mask, this.trace.requests[this.counted++]);
     moment.counts = counts;
     const sectors = new Set();
     for (const address of addresses) {
@@ -226,7 +187,6 @@ class Run {
       const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
       add(group + "Requests", 1);
       add(group + "Sectors", counts.sectors);
-      this.askCaches(moment, array, sectors);
       add("l2Sectors", counts.l2);
       add("dramSectors", counts.dram);
     } else {
@@ -252,21 +212,6 @@ class Run {
             {m, element: first, warp: moment.warp, before: request.values[i], after: left[i]});
       }
     });
-  }
-
-  // Which sectors of a request its multiprocessor's L1 lacks (counts.l2), and which the L2 lacks,
-  // too (counts.dram). This is simt/cache_model.hpp on an H200, for runs that fit into the caches:
-  // what was asked for once stays.
-  askCaches({counts, kind, launch, block}, array, sectors) {
-    const multiprocessor = block % MULTIPROCESSORS, number = this.arrays.indexOf(array);
-    counts.l2 = counts.dram = 0;
-    for (const s of sectors) {
-      const key = (s * this.arrays.length + number) * MULTIPROCESSORS + multiprocessor;
-      if (kind === "load" && this.l1.has(key)) continue;
-      if (kind === "load") this.l1.add(key);
-      ++counts.l2;
-      if (kind !== "store" && array.fetched[s] === this.trace.events.length) ++counts.dram;
-    }
   }
 
   // What a request finds that other warps have left there: moment.givers, warp -> the elements.

@@ -64,10 +64,10 @@ def wrong_moment(trace):
 def worst_moment(trace):
     """(unneeded sectors, event number, sentence) of the request that touches most sectors more than its bytes need."""
     found = None
-    for number, (_, block, warp), instruction, array, lanes, addresses in traces.requests(trace):
+    for number, (_, block, warp), instruction, array, lanes, _ in traces.requests(trace):
         if array["space"] != "global":
             continue
-        counts = traces.measure(instruction, array, lanes, addresses)
+        counts = trace["counts"][number]
         excess = counts["sectors"] - counts["ideal_sectors"]
         if excess > 0 and (found is None or excess > found[0]):
             found = (

@@ -135,15 +135,8 @@ def accesses(trace, name, kind="load", launch=0, block=0, warp=0):
                 trace["values"][v] if not isinstance(v, list) else None
                 for v in trace["events"][number][4]
             ]
-            found.append(
-                (
-                    lanes,
-                    addresses,
-                    traces.measure(instruction, array, lanes, addresses),
-                    values,
-                    instruction["size"],
-                )
-            )
+            counts = trace["counts"][number]
+            found.append((lanes, addresses, counts, values, instruction["size"]))
     return found
 
 
@@ -163,7 +156,7 @@ def request_over_sectors(picture, left, y, room, first, last, request):
     scale, pitch = room / (last - first), (WIDTH - 110) / 32
     lanes_row(picture, left, y, pitch, set(lanes))
     top, bottom = y + 12, y + 46
-    touched = set(traces.units(traces.union(addresses, size), traces.SECTOR))
+    touched = traces.sectors_of(addresses, size)
     for sector in range(first // 32, last // 32):
         x = left + (sector * 32 - first) * scale
         if sector in touched:
@@ -500,18 +493,17 @@ def carries(picture, trace):
     )
 
 
-def banks(picture, trace):
-    """The words that the first request wants of each bank: as it is, and if every row had one element more."""
-    lanes, addresses, counts, _, size = accesses(trace, "pcsr_piece", launch=1)[0]
-    offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
-    length = (addresses[1] - addresses[0]) // size  # of a row
+def banks(picture, *found):
+    """The words that the first request wants of each bank, on rows of different lengths."""
     left, pitch, y = 190, (WIDTH - 210) / 32, 40
     told = []
-    for label, shift in ((f"row i at {length} i", 0), (f"row i at {length + 1} i", size)):
-        moved = [address + shift * i for i, address in enumerate(addresses)]
-        needed, ideal = traces.bank_passes(lanes, moved, size, offset)
+    for trace in found:
+        lanes, addresses, counts, _, size = accesses(trace, "pcsr_piece", launch=1)[0]
+        offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
+        label = f"rows of {(addresses[1] - addresses[0]) // size} nonzeros"
+        needed, ideal = counts["bank_passes"], counts["ideal_bank_passes"]
         load = defaultdict(list)
-        for lane, address in zip(lanes, moved):
+        for lane, address in zip(lanes, addresses):
             for word in range((offset + address) // 4, (offset + address + size) // 4):
                 load[word % 32].append(lane)
         level = 6 if max(map(len, load.values())) > 8 else 12
@@ -531,10 +523,10 @@ def banks(picture, trace):
                     left + (bank + 0.5) * pitch, y + tall + 23, bank, "soft small", "middle"
                 )
         middle = y + max(20, tall / 2)
-        picture.text(10, middle - 14, label, "ink mono")
+        picture.text(10, middle - 14, label)
         picture.text(10, middle + 3, f"{needed} passes", "bad" if needed > ideal else "ink")
         picture.text(10, middle + 19, f"{ideal} without conflicts", "soft small")
-        told.append(f"With {label}: {needed} passes, {ideal} without conflicts.")
+        told.append(f"{label.capitalize()}: {needed} passes, {ideal} without conflicts.")
         y += max(tall, 44) + 44
     picture.text(
         10,
@@ -545,12 +537,11 @@ def banks(picture, trace):
     picture.text(
         10,
         y + 9,
-        f"A double is two words, and half a warp is served at a time. Above: the request as traced on {trace['matrix']['name']}; below: the same with one element of padding per row.",
+        "A double is two words, and half a warp is served at a time. With one element more per row, used or padding, the lanes begin in different banks.",
         "soft small",
     )
-    picture.description = (
-        f"Banks of shared memory in {trace['kernel']['name']} on rows of {length} nonzeros. "
-        + " ".join(told)
+    picture.description = f"Banks of shared memory in {found[0]['kernel']['name']}. " + " ".join(
+        told
     )
 
 
@@ -1615,6 +1606,7 @@ PICTURES = {
         "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks",
         banks,
         ("dense:32x32", "pcsr"),
+        ("dense:32x33", "pcsr"),
     ),
     "06_adaptive": (
         "csr_adaptive: the nonzeros of each block, and how it adds them up",

@@ -30,9 +30,7 @@ COUNTED = (
     "sectors",
     "ideal_sectors",
     "bank_passes",
-    "addresses",
     "lines",
-    "ideal_lines",
     "ideal_bank_passes",
 )
 
@@ -126,9 +124,9 @@ class Traces(Scratch):
     def check_links(self, t, line):
         """What goes over the link: as the program counts it, and the value that is stored is that of the owner's entry."""
         counted, stored = 0, defaultdict(set)
-        for number, (launch, *_), instruction, array, lanes, addresses in traces.requests(t):
+        for number, (launch, *_), instruction, array, _, addresses in traces.requests(t):
             if array["space"] == "global" and array["device"] != t["launches"][launch]["device"]:
-                counted += traces.measure(instruction, array, lanes, addresses)["sectors"]
+                counted += t["counts"][number]["sectors"]
             columns = t["parts"][array["device"]]["columns"] if array["name"] == "x" else []
             if instruction["access"] == "store" and columns and array["bytes"] == 8 * len(columns):
                 for address, value in zip(addresses, t["events"][number][4]):

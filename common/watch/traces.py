@@ -4,8 +4,8 @@ import itertools
 import json
 from collections import Counter, defaultdict
 
-VERSION = 3
-SECTOR, LINE, BANK, LANES = 32, 128, 4, 32
+VERSION = 4
+SECTOR, BANK, LANES = 32, 4, 32
 ACCESSES = ("load", "store", "atomic")
 
 
@@ -31,6 +31,7 @@ def read(path):
             raise TraceError(
                 f"{path}:{number}: version {version} of a trace, not {VERSION}; record it again"
             )
+        trace["counts"] = counts_of(trace)
         traces.append(trace)
     if not traces:
         raise TraceError(f"{path}: holds no trace: no kernel that runs on the device was recorded")
@@ -46,45 +47,33 @@ def addresses_of(deltas):
     return list(itertools.accumulate(deltas))
 
 
-# --- Counting -------------------------------------------------------------------------------------
+# --- What simt counted ----------------------------------------------------------------------------
 
 
-def union(addresses, size):
-    """The disjoint ranges of bytes that accesses of `size` bytes cover, in order."""
-    ranges = []
-    for begin in sorted(set(addresses)):
-        if ranges and begin <= ranges[-1][1]:
-            ranges[-1][1] = begin + size
+def counts_of(trace):
+    """{event number: counts, named as in a record's `traffic`} of every request to memory."""
+    found, rows = {}, iter(trace["requests"])
+    for number, event in enumerate(trace["events"]):
+        if event[0] not in ACCESSES:
+            continue
+        used, sectors, lines, passes, ideal_passes, *_ = next(rows)
+        counts = {"requests": 1, "lanes": event[2].bit_count(), "bytes_used": used}
+        array = trace["arrays"][trace["instructions"][event[1]]["array"]]
+        if array["space"] == "shared":
+            counts |= {"bank_passes": passes, "ideal_bank_passes": ideal_passes}
         else:
-            ranges.append([begin, begin + size])
-    return ranges
+            counts |= {"sectors": sectors, "ideal_sectors": -(-used // SECTOR), "lines": lines}
+        found[number] = counts
+    return found
 
 
-def units(ranges, unit):
-    """The units of `unit` bytes (sectors, lines) that hold them, in order."""
-    return list(
-        dict.fromkeys(
-            number
-            for begin, end in ranges
-            for number in range(begin // unit, (end - 1) // unit + 1)
-        )
-    )
-
-
-def bank_passes(lanes, addresses, size, offset):
-    """Rounds in which the banks serve a request to shared memory, and without conflicts."""
-    words = max(1, size // BANK)
-    group = LANES // words
-    passes = ideal = 0
-    for first in range(0, LANES, group):
-        load = defaultdict(set)
-        for lane, address in zip(lanes, addresses):
-            if first <= lane < first + group:
-                for word in range((offset + address) // BANK, (offset + address) // BANK + words):
-                    load[word % LANES].add(word)
-        passes += max(map(len, load.values()), default=0)
-        ideal += bool(load)
-    return passes, ideal
+def sectors_of(addresses, size):
+    """The numbers of the sectors that accesses of `size` bytes touch."""
+    return {
+        sector
+        for address in addresses
+        for sector in range(address // SECTOR, (address + size - 1) // SECTOR + 1)
+    }
 
 
 def walk(trace):
@@ -111,35 +100,9 @@ def requests(trace):
             )
 
 
-def measure(instruction, array, lanes, addresses):
-    """The counts of one request, named as in a record's `traffic`."""
-    size = instruction["size"]
-    ranges = union(addresses, size)
-    used = sum(end - begin for begin, end in ranges)
-    counts = {
-        "requests": 1,
-        "lanes": len(lanes),
-        "bytes_used": used,
-        "addresses": len(set(addresses)),
-    }
-    if array["space"] == "shared":
-        passes, ideal = bank_passes(lanes, addresses, size, array["offset"])
-        counts |= {"bank_passes": passes, "ideal_bank_passes": ideal}
-    else:
-        counts |= {
-            "sectors": len(units(ranges, SECTOR)),
-            "ideal_sectors": -(-used // SECTOR),
-            "lines": len(units(ranges, LINE)),
-            "ideal_lines": -(-used // LINE),
-        }
-    return counts
-
-
 def traffic(trace):
     """Counts summed by (array, space, access), as in a record's `traffic`."""
     sums = defaultdict(Counter)
-    for _, _, instruction, array, lanes, addresses in requests(trace):
-        sums[array["name"], array["space"], instruction["access"]].update(
-            measure(instruction, array, lanes, addresses)
-        )
+    for number, _, instruction, array, *_ in requests(trace):
+        sums[array["name"], array["space"], instruction["access"]].update(trace["counts"][number])
     return sums

@@ -260,7 +260,8 @@ class Pane {
         ],
             [
               "from L2", "l2Sectors",
-              "what the L1 of the block's multiprocessor does not have: an H200's, if what was asked for once stays"
+              `what the L1 of the block's multiprocessor does not have, as simt models the caches of an ${
+                  this.run.trace.caches_of}`
             ],
             [
               "from DRAM", "dramSectors",
