@@ -8,6 +8,7 @@ import statistics
 from published import published
 from records import (
     OTHER_CODE,
+    TIME_CLASSES,
     bandwidth,
     code_note,
     code_state,
@@ -17,6 +18,7 @@ from records import (
     number,
     read_records,
     short,
+    time_class,
 )
 from sets import fits
 from tables import Table
@@ -119,7 +121,8 @@ class RecordTable:
             )
         self.records = [r for r in everything if r["precision"] == self.precision]
         self.displayed, self.ties = [], False
-        self.ratios = {kernel: [] for kernel in self.kernels}
+        # By how long a product of `fast` takes, and by kernel.
+        self.ratios = {name: {kernel: [] for kernel in self.kernels} for name in TIME_CLASSES}
 
     def best(self, of, **by):
         return (max if self.more_is_better else min)(of, **by)
@@ -155,8 +158,10 @@ class RecordTable:
             (own and figure and (own / figure if self.more_is_better else figure / own), "")
             for figure, _ in cells
         ]
-        for kernel, (ratio, _) in zip(self.kernels, cells):
-            self.ratios[kernel] += [ratio] if ratio else []
+        if own:
+            of_class = self.ratios[time_class(milliseconds(self.displayed[-1]))]
+            for kernel, (ratio, _) in zip(self.kernels, cells):
+                of_class[kernel] += [ratio] if ratio else []
         return cells
 
     def bold(self, matrix, cells):
@@ -250,10 +255,12 @@ class RecordTable:
             )
         if self.fast:
             self.title = f"How many times as fast as the others {self.fast} is: {self.title}"
-            means = [
-                number(statistics.geometric_mean(r)) if r else "—" for r in self.ratios.values()
-            ]
-            rows.append(["geometric mean", "", *means])
+            for name, of_kernel in self.ratios.items():
+                means = [
+                    number(statistics.geometric_mean(r)) if r else "—" for r in of_kernel.values()
+                ]
+                if any(of_kernel.values()):
+                    rows.append([f"geometric mean, {name}", "", *means])
         if self.published:
             given = {
                 row["kernel"]: row["speedup"]

@@ -98,17 +98,21 @@ class Tables(unittest.TestCase):
                 record("csr_scalar", "m", 0.02),
                 record("a", "n", 0.01),
                 record("csr_scalar", "n", 0.08),
+                record("a", "long", 0.4),
+                record("csr_scalar", "long", 0.2),
             ],
-            "kernels=csr_scalar,csr_adaptive matrices=m,n column=gflops speedup_of=a published=he_gao_2016_speedups",
+            "kernels=csr_scalar,csr_adaptive matrices=m,n,long column=gflops speedup_of=a published=he_gao_2016_speedups",
         )
         for line in (
             "How many times as fast as the others a is: GFLOP/s, warm; f64",
             "| m | 5.0 | 2.00 | — |",
             "| n | 5.0 | 8.00 | — |",
-            "| geometric mean | | 4.00 | — |",
+            "| geometric mean, above 20 us | | 0.50 | — |",
+            "| geometric mean, 5 to 20 us | | 4.00 | — |",
             "| the paper | | 3.33 | 1.03 |",
         ):
             self.assertIn(line, text)
+        self.assertNotIn("below 5 us", text)
         self.assertNotIn("Bold", text)
 
     def test_names_up_to_the_comma_are_shown_in_full(self):
