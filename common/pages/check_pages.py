@@ -8,9 +8,10 @@ Limits hold for the main text of a page: everything a reader sees before opening
 are not seen. A word is what stands between spaces and has a letter or a digit in it. Appendices
 (NOTES.md) may be as long as they need to be.
 
-A number with a unit of measurement stands within the markers of sentences.py, which say where it comes from: a query,
-or <!-- constant: why -->. Free are code, generated blocks, numbers of three digits that stand in an output of the same page, and a page
-that says <!-- numbers: why none of them has a marker -->.
+A time, a speed, a share or a ratio is bound by a comment at the end of its paragraph, which says where it comes from
+(sentences.py). Free are code, generated blocks, numbers of three digits that stand in a generated block of the same page, those
+that the page declares not to be measured, <!-- fixed: 5 ms (a limit in measure.cu) | ... -->, and a page that says
+<!-- numbers: why none of them is bound -->.
 
 Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must the
 heading that an anchor names.
@@ -43,13 +44,14 @@ COMMENT_FIRST = re.compile(r"^ *(?:(?:[-*+>]|\d+[.)]) +)*<!--(?s:.*?)-->", re.MU
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 
 # A number or several of one unit. "times" and "x" count where they compare, not where they count ("32 times").
-UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|[KMG]i?B|s|seconds?|[TG]?FLOP/s)\b|\s?%|\s?percent\b"
+UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|s|seconds?|[TG]?FLOP/s)\b|\s?%|\s?percent\b"
 COMPARES = r"\btimes\s+(?:as\s+(?:fast|slow|long)|(?:the\s+)?(?:speed|time|best)\b|faster|slower|longer)|(?<=\d)x\b"
 FIGURE = r"\d[\d.,]*(?<![.,])"
 MEASURE = re.compile(
     rf"(?<![\w.^*-])({FIGURE}(?:,?\s+(?:and|or|to)\s+{FIGURE})*)(?:\s*(?:{UNIT})|\s*(?:{COMPARES})|(?<=\.\d)\d*\s+times\b)"
 )
-BOUND = re.compile(r"<!-- (?:=|constant:) .*?<!--/-->", re.DOTALL)
+BOUND = re.compile(r"<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
+FIXED = re.compile(r"^<!-- fixed: (.+?) -->$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(
     r"^<!-- (output|code|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
@@ -126,30 +128,55 @@ def link_faults(path, text):
             yield number, f"{file or 'this page'} has no heading #{anchor}"
 
 
+def figures_in(text):
+    return {figure.replace(",", "") for figure in re.findall(FIGURE, text)}
+
+
+def numbers_of(bindings):
+    """The numbers that a comment binds, without the queries."""
+    return " ".join(binding.partition(" = ")[0] for binding in bindings.split(" | "))
+
+
+def paragraph_of(text, end):
+    """Where the paragraph begins that ends there."""
+    return text.rfind("\n\n", 0, end) + 1
+
+
 def unbound_numbers(text):
     """(line, number with its unit) of each that nothing keeps up to date."""
     if EXEMPT.search(text):
         return
-    printed = {
+    known = {
         figure.replace(",", "")
         for block in BLOCK.finditer(text)
-        if block[1] == "output"
         for figure in re.findall(FIGURE, block[0])
         if sum(map(str.isdigit, figure)) > 2
-    }
+    } | {"0", "100"}
+    for listed in FIXED.findall(text):
+        known |= figures_in(re.sub(r"\([^()]*\)", "", listed))
+    bound = [  # (from where, to where, its numbers)
+        (paragraph_of(text, match.start()), match.start(), figures_in(numbers_of(match[1])))
+        for match in BOUND.finditer(text)
+    ]
     seen = text
     for pattern in (
         BLOCK,
         FENCE,
-        BOUND,
         COMMENT,
         re.compile(r"^    .*$", re.MULTILINE),
         re.compile(r"`[^`\n]*`"),
     ):
         seen = pattern.sub(blank, seen)
     for match in MEASURE.finditer(seen):
-        figures = {figure.replace(",", "") for figure in re.findall(FIGURE, match[1])}
-        if not figures <= printed | {"0", "100"}:
+        line = seen.count("\n", 0, match.start())
+        here = set().union(
+            *(
+                figures
+                for begin, end, figures in bound
+                if text.count("\n", 0, begin) <= line <= text.count("\n", 0, end)
+            )
+        )
+        if not figures_in(match[0]) <= known | here:
             yield seen.count("\n", 0, match.start()) + 1, " ".join(match[0].split())
 
 
@@ -170,7 +197,7 @@ def faults(path, root):
     name = path.relative_to(root)
     if path.suffix == ".md" and str(name) not in WRITTEN_BY_SCRIPTS:
         for number, figure in unbound_numbers(text):
-            yield f"{name}:{number}: '{figure}' has no marker that says where it comes from; common/pages/sentences.py tells how"
+            yield f"{name}:{number}: '{figure}' is bound to nothing that keeps it up to date; common/pages/sentences.py tells how"
     for number, fault in link_faults(path, text):
         yield f"{name}:{number}: {fault}"
     for number in comments_in_text(text) if path.suffix == ".md" else ():

@@ -86,7 +86,7 @@ class Pages(unittest.TestCase):
     def unbound(self, text):
         return [figure for _, figure in c.unbound_numbers(text)]
 
-    def test_numbers_with_a_unit_need_a_marker(self):
+    def test_numbers_with_a_unit_are_bound(self):
         for text in (
             "5 µs",
             "0.5 ms",
@@ -103,7 +103,9 @@ class Pages(unittest.TestCase):
         ):
             self.assertEqual(len(self.unbound(f"it is {text} here")), 1, text)
         self.assertEqual(self.unbound("a\nfrom 1 to 2 times as long"), ["1 to 2 times as long"])
-        self.assertIn("01_step/README.md:2: '5 ms' has no marker", self.faults("a\n5 ms\n")[0])
+        self.assertIn(
+            "01_step/README.md:2: '5 ms' is bound to nothing", self.faults("a\n5 ms\n")[0]
+        )
 
     def test_what_is_no_measured_number(self):
         for text in (
@@ -117,12 +119,17 @@ class Pages(unittest.TestCase):
             "    took 5 ms",
             "```text\n5 ms\n```",
             "12 bytes",
-            "<!-- constant: data sheet -->144 GB/s<!--/-->",
-            "<!-- = a/b matrices=m -->1.8<!--/--> times as fast",
+            "144 GB/s\n\n<!-- fixed: 5 µs | 144 GB/s (data sheet) -->\n",
+            "1.8 times as fast,\nor 9.1 µs <!-- 1.8 = m a/b | 9.1 = m a -->",
+            "48 KB",
             "sm_90x",
             "<!-- numbers: history -->\n5 ms",
         ):
             self.assertEqual(self.unbound(text), [], text)
+
+    def test_a_number_is_bound_in_its_own_paragraph(self):
+        text = "1.8 times as fast\n\nor 1.8 times as slow <!-- 1.8 = m a/b -->\n"
+        self.assertEqual(list(c.unbound_numbers(text)), [(1, "1.8 times as fast")])
 
     def test_numbers_that_an_output_of_the_page_prints(self):
         output = "<!-- output: x -->\n```text\n12.5 ms 7 ms\n```\n<!-- end -->\n"

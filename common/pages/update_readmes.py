@@ -32,7 +32,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py). With short=yes
         verdicts instead of medians and reasons, and one column: of the first device that has a number.
 
-A number within a sentence stands between markers of its own: sentences.py.
+Numbers within sentences are bound by a comment at the end of their paragraph: sentences.py.
 
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
 written is what was printed, but two outputs that differ only in such things count as the same (see
