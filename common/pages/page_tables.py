@@ -2,9 +2,11 @@
 
 import functools
 import math
+import operator
 import re
 import statistics
 
+import columns
 from published import published
 from records import (
     OTHER_CODE,
@@ -40,9 +42,11 @@ COLUMNS = {
         lambda r: r["setup_ms"] + r["preprocess_ms"],
         False,
     ),
-    # Of records of an iteration, with program=.
-    "steps": ("steps", lambda r: r["steps"], False),
-    "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
+    **{
+        column.name: (column.in_tables, operator.itemgetter(column.name), False)
+        for column in columns.COLUMNS
+        if column.in_tables
+    },
 }
 FOLLOW_TIME = {"gflops", "warm_us"}  # of all formats alike, so that spreads of times tell ties
 

@@ -16,26 +16,14 @@ import json
 import statistics
 from pathlib import Path
 
+import columns
+from columns import IDENTITY
+
 
 class RecordError(Exception):
     """Records that are not there or not to be trusted; the text says which."""
 
 
-# What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
-# several ways.
-IDENTITY = (
-    "matrix",
-    "precision",
-    "kernel",
-    "alpha",
-    "beta",
-    "gpus",
-    "ranks",
-    "partition",
-    "exchange",
-    "steps",
-    "norm",
-)
 STATES = ("warm", "cold", "overlapped")
 OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel", "code")
@@ -73,7 +61,7 @@ def outcome_of(line):
 
 def thing_of(line):
     """What a measurement, or a joined record, measures: of two with the same thing the newer run's counts."""
-    return (line.get("program") or "", *(line.get(name) for name in IDENTITY))
+    return tuple(line.get(name) or None for name in IDENTITY)
 
 
 def key_of(kind, description):
@@ -195,21 +183,13 @@ def combined_line(lines):
     if outcome := next((line for line in lines if outcome_of(line)), None):
         return outcome
     line = dict(lines[0], processes=len(lines))
-    for name in line.keys() & {column(state) for state in STATES}:
+    for name in line.keys() & set(columns.names(processes=columns.SPREAD)):
         line[name] = spread([each[name] for each in lines])
     if "step_ms" in line:
         line["step_ms"] = {
             drive: spread([each["step_ms"][drive] for each in lines]) for drive in line["step_ms"]
         }
-    for name in line.keys() & {
-        "setup_ms",
-        "preprocess_ms",
-        "order_ms",
-        "permute_ms",
-        "total_ms",
-        "one_gpu_step_ms",
-        "copy_gb_per_s",
-    }:
+    for name in line.keys() & set(columns.names(processes=columns.MEDIAN)):
         line[name] = statistics.median(each[name] for each in lines)
     return line
 

@@ -6,6 +6,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+from columns import COLUMNS
 from record_format import description_of
 from records import stand_ins
 
@@ -48,12 +49,12 @@ def record(kernel, matrix, warm, **changes):
     """A flat record; lines_of() knows what of it belongs to run, matrix, kernel and code. `baseline`: that measurement's
     own fields, or None. `functions`: the machine code, {function: hash}; without, none of ours ran."""
     result = {
+        **{column.name: column.sample for column in COLUMNS if column.sample is not None},
         "run": RUN_ID,
         "matrix": matrix,
         "precision": "f64",
         "kernel": kernel,
         "verified": True,
-        "code": "library",
         "device": "Some GPU",
         "driver": "1",
         "cuda": "13.0",
@@ -66,9 +67,6 @@ def record(kernel, matrix, warm, **changes):
         "nnz": 5000,
         "step": 2,
         "format": "CSR",
-        "compulsory_bytes": 80000,
-        "setup_ms": 1.0,
-        "preprocess_ms": 0.5,
         "warm_ms": quartiles(warm),
         "cold_ms": quartiles(2 * warm, 0.5, 0.5),
         "baseline": {

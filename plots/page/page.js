@@ -366,8 +366,8 @@ function drawMatrix() {
 // -------------------------------------------------------------------------------------
 
 const HEIGHT = 26;  // of a row, as in page.css
-const COLUMNS = [
-  ["matrix", row => row.matrix], ["kernel", row => row.kernel], ["prec.", row => row.precision],
+// What follows from fields; those that a record has, and its table names, stand around them.
+const DERIVED = [
   ["kind", row => row.kind], ["source", row => row.source], ["nonzeros", row => row.nnz, whole],
   ["setup ms", row => setup(row)], ["us", (row, at) => 1e3 * row[`${at}_ms`]],
   ["lower", (row, at) => 1e3 * row[`${at}_lower_ms`]],
@@ -375,17 +375,24 @@ const COLUMNS = [
   ["% of copy", (row, at) => 1e-4 * row.compulsory_bytes / row[`${at}_ms`] / row.copy_gb_per_s],
   ["device", row => row.device]
 ];
-const WORDS = ["matrix", "kernel", "prec.", "kind", "source", "device"];
+let columns = DERIVED, words = ["kind", "source", "device"];
+function readColumns() {
+  const own = isWord => Object.entries(data.heads)
+                            .filter(([name]) => data.words.includes(name) === isWord)
+                            .map(([name, head]) => [head, row => row[name]]);
+  columns = [...own(true), ...DERIVED, ...own(false)];
+  words = [...words, ...own(true).map(([head]) => head)];
+}
 
 function drawMeasurements() {
   const passes = filter(FILTERS), column = `${state()}_ms`;
   shown = data.rows.filter(row => row[column] > 0 && passes(row));
-  const name = sort.replace(/^-/, ""), by = COLUMNS.find(([head]) => head === name);
+  const name = sort.replace(/^-/, ""), by = columns.find(([head]) => head === name);
   if (by) {
     const down = sort.startsWith("-") ? -1 : 1, at = state(),
           keys = new Map(shown.map(row => [row, by[1](row, at)]));
     shown.sort(
-        WORDS.includes(name) ? (a, b) => down *
+        words.includes(name) ? (a, b) => down *
                 (keys.get(a) < keys.get(b)     ? -1 :
                      keys.get(a) > keys.get(b) ? 1 :
                                                  0) :
@@ -410,13 +417,13 @@ function drawRows(focus = $("rows").contains(document.activeElement)) {
   const last = Math.min(shown.length, first + Math.ceil(frame.clientHeight / HEIGHT) + 10);
   const gap = size => element(
       "tr", {ariaHidden: "true"},
-      element("td", {colSpan: COLUMNS.length, className: "gap", style: `height: ${size}px`}));
+      element("td", {colSpan: columns.length, className: "gap", style: `height: ${size}px`}));
   const selected = $("m").value;
   const lines = shown.slice(first, last).map((row, at) => {
     const line = element(
         "tr", {className: row.matrix === selected ? "selected" : ""},
-        ...COLUMNS.map(([head, value, text], place) => {
-          const cell = element("td", {className: WORDS.includes(head) ? "" : "number"});
+        ...columns.map(([head, value, text], place) => {
+          const cell = element("td", {className: words.includes(head) ? "" : "number"});
           if (place)
             cell.textContent = (text ?? digits)(value(row, state()));
           else {
@@ -552,7 +559,7 @@ function drawCharts() {
   drawMatrix();
 }
 function heads() {
-  $("heads").append(...COLUMNS.map(([name]) => {
+  $("heads").append(...columns.map(([name]) => {
     const turn = element("button", {type: "button", textContent: name});
     turn.addEventListener("click", () => {
       sort = sort === name ? `-${name}` : name;
@@ -560,12 +567,13 @@ function heads() {
       drawMeasurements();
     });
     const head =
-        element("th", {scope: "col", className: WORDS.includes(name) ? "" : "number"}, turn);
+        element("th", {scope: "col", className: words.includes(name) ? "" : "number"}, turn);
     head.dataset.column = name;
     return head;
   }));
 }
 function start() {
+  readColumns();
   offer();
   if (data.matrices.G3_circuit) $("m").value = "G3_circuit";
   const kernels = [...$("b_kernel").options].map(option => option.value);

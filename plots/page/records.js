@@ -26,6 +26,7 @@ async function unpacked(text) {
     for (let row = 0; row < count; ++row)
       payload.rows[row][name] = words ? words[at[row]] : values[row];
   }
+  payload.words = columns.filter(column => column.words).map(column => column.name);
   delete payload.columns;
   for (const row of payload.rows) completed(row, payload);
   return payload;

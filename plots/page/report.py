@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 
 import claims
+import columns
 import figures
 import ours
 import style
@@ -42,21 +43,9 @@ TIMES = [
     for end in ("_lower", "", "_upper")
 ]
 # Fields of a row: words, and numbers.
-WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "code", "run"]
-NUMBERS = [
-    "rows",
-    "cols",
-    "nnz",
-    *TIMES,
-    "setup_ms",
-    "preprocess_ms",
-    "compulsory_bytes",
-    "baseline_warm_ms",
-    "baseline_cold_ms",
-    "copy_gb_per_s",
-    "alone",
-    "processes",
-]
+WORDS = columns.names(on_page=columns.WORD)
+EXACT = columns.names(on_page=columns.EXACT)
+NUMBERS = [*EXACT, *TIMES, *columns.names(on_page=columns.NUMBER)]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
 LOOKS = [
     "min_row",
@@ -89,7 +78,7 @@ def column(name, rows):
         words = {}
         at = [words.setdefault(str(row.get(name, "")), len(words)) for row in rows]
         return {"name": name, "words": list(words), "at": at}
-    exact = name in ("rows", "cols", "nnz")
+    exact = name in EXACT
     return {
         "name": name,
         "values": [int(row[name]) if exact else rounded(row.get(name)) for row in rows],
@@ -134,6 +123,7 @@ def measurements(every):
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
     return {
         "columns": named,
+        "heads": {c.name: c.head for c in columns.COLUMNS if c.head},
         "matrices": matrices,
         "kernels": kernels,
         "runs": runs,

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The columns of the records, each declared once: record_format.py, the results page, tables of pages and the tests read this.
+Standard library only, since `make check` reads records too.
+
+    python3 plots/measure/columns.py        the table of plots/README.md
+"""
+
+from typing import NamedTuple
+
+SPREAD, MEDIAN, FIRST = "spread", "median", "first"  # how several processes combine
+WORD, NUMBER, EXACT = "word", "number", "exact"
+
+
+class Column(NamedTuple):
+    name: str
+    meaning: str
+    processes: str = FIRST  # of several that measured it; SPREAD: [lower, median, upper, samples]
+    identifies: bool = False  # two measurements that differ in it are of two things
+    on_page: str = ""  # whether the results page has it, as WORD, NUMBER or EXACT number
+    head: str = ""  # of its column in that page's table, where it has one of its own
+    in_tables: str = (
+        ""  # how a table of a README names what it shows: <!-- table: ... column=NAME -->
+    )
+    varies: bool = False  # from build to build and from machine to machine
+    sample: object = None  # in the records of tests
+
+
+IN_STEPS = "of step 10"
+COLUMNS = [
+    Column("run", "of the run: its id", on_page=WORD, varies=True),
+    Column("time", "of the run"),
+    Column("device", "of the run; of a kernel on the host, the processor", on_page=WORD),
+    Column("driver", "of the run"),
+    Column("cuda", "of the run"),
+    Column("cusparse", "of the run"),
+    Column("compiler", "of the run"),
+    Column("commit", "of the run"),
+    Column("command", "of the run"),
+    Column("program", "a step's own program, else empty", identifies=True),
+    Column("matrix", "its name", identifies=True, on_page=WORD, head="matrix"),
+    Column("source", "of the matrix: file, generated, or stand-in", on_page=WORD),
+    Column("detail", "of the matrix: file name or generator"),
+    Column("rows", "of the matrix", on_page=EXACT),
+    Column("cols", "of the matrix", on_page=EXACT),
+    Column("nnz", "of the matrix", on_page=EXACT),
+    Column("kernel", "its name", identifies=True, on_page=WORD, head="kernel"),
+    Column("step", "of the kernel"),
+    Column("format", "of the kernel"),
+    Column("choice", "what setup chose", on_page=WORD),
+    Column("precision", "f32 or f64", identifies=True, on_page=WORD, head="prec."),
+    Column("alpha", "where it is not 1", identifies=True),
+    Column("beta", "where it is not 0", identifies=True),
+    Column(
+        "warm_ms",
+        "launches back to back: in files [lower, median, upper, samples], read as `warm_lower_ms`, `warm_ms`, `warm_upper_ms`. "
+        "Lower and upper are quartiles; where several processes measured, the smallest and the largest of their medians",
+        SPREAD,
+        varies=True,
+    ),
+    Column(
+        "cold_ms",
+        "likewise, the L2 flushed before each launch; only GPUs have it",
+        SPREAD,
+        varies=True,
+    ),
+    Column(
+        "overlapped_ms",
+        "likewise, but each launch starts while the one before it ends (programmatic dependent launch); only kernels that can",
+        SPREAD,
+        varies=True,
+    ),
+    Column(
+        "setup_ms",
+        "from CSR on the device to the kernel's format: the median of five repetitions, or of fewer if five take more than 5 ms. "
+        "Processes that prepare the next matrices allocate meanwhile, which can lengthen it",
+        MEDIAN,
+        on_page=NUMBER,
+        varies=True,
+        sample=1.0,
+    ),
+    Column(
+        "preprocess_ms",
+        "the preprocessing of the matrix's pattern, likewise",
+        MEDIAN,
+        on_page=NUMBER,
+        varies=True,
+        sample=0.5,
+    ),
+    Column(
+        "alone",
+        "whether no other process prepared matrices (`make bench SET=setup`)",
+        on_page=NUMBER,
+    ),
+    Column("processes", "how many measured", on_page=NUMBER),
+    Column(
+        "compulsory_bytes",
+        "the matrix in the kernel's format and x read once, y written once, arrays between kernels written and read",
+        on_page=NUMBER,
+        sample=80000,
+    ),
+    Column(
+        "baseline_warm_ms",
+        "of the row-free baseline on this matrix, in files a kernel called `baseline`",
+        on_page=NUMBER,
+    ),
+    Column("baseline_cold_ms", "likewise", on_page=NUMBER),
+    Column("copy_gb_per_s", "of a copy on this device, with the baseline", MEDIAN, on_page=NUMBER),
+    Column(
+        "code",
+        "the CUDA functions that were launched, with hashes of their instructions, or `library`",
+        on_page=WORD,
+        varies=True,
+        sample="library",
+    ),
+    Column("traffic", "counters of each array, from the CPU backend", varies=True),
+    Column("estimates", "of the time on a GPU, from the CPU backend", varies=True),
+    Column("gpus", IN_STEPS, identifies=True),
+    Column("ranks", f"{IN_STEPS}: processes", identifies=True),
+    Column("partition", f"{IN_STEPS}: rows or nonzeros", identifies=True),
+    Column("exchange", IN_STEPS, identifies=True),
+    Column("steps", "of an iteration", identifies=True, in_tables="steps"),
+    Column("norm", f"{IN_STEPS}: what is divided by in each step", identifies=True),
+    Column("total_ms", "of all steps", MEDIAN, in_tables="milliseconds of all steps", varies=True),
+    Column("one_gpu_step_ms", IN_STEPS, MEDIAN, varies=True),
+    Column("step_ms", f"{IN_STEPS}: by drive, as `warm_ms`; `best_step_ms` is of the fastest"),
+    Column("parts", f"{IN_STEPS}, of each GPU; `busy_deviation_ms` is derived"),
+]
+IDENTITY = [column.name for column in COLUMNS if column.identifies]
+
+
+def names(**wanted):
+    """Of the columns with these attributes."""
+    return [c.name for c in COLUMNS if all(getattr(c, k) == v for k, v in wanted.items())]
+
+
+def main():
+    print("| field | meaning |\n| :--- | :--- |")
+    by_meaning = {}
+    for column in COLUMNS:
+        by_meaning.setdefault(column.meaning, []).append(f"`{column.name}`")
+    for meaning, fields in by_meaning.items():
+        print(f"| {', '.join(fields)} | {meaning} |")
+
+
+if __name__ == "__main__":
+    main()
