@@ -934,89 +934,102 @@ function ranges(lanes) {
       .join(", ");
 }
 
-// A moment as a sentence, which is also what a screen reader says.
-function describe(run, moment, request) {
-  const bold = text => make("b", {textContent: text});
-  const lanes = lanesOf(moment.mask);
-  const waiting = moment.live === undefined ? 0 : lanesOf(moment.live).length - lanes.length;
-  const who = lanes.length === LANES ? "all 32 lanes" :
+const bold = text => make("b", {textContent: text});
+
+// Which lanes, as the subject of a sentence.
+function whoOf(lanes) {
+  return lanes.length === LANES ? "all 32 lanes" :
       lanes.length > 6 && ranges(lanes).length > 24 ?
-                                       plural(lanes.length, "lane") :
-                                       `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
-  const one = lanes.length === 1;
-  const rest =
-      waiting ? ` ${plural(waiting, "lane")} of the warp ${waiting === 1 ? "waits" : "wait"}.` : "";
-  const where = moment.place >= 0 ? `Line ${run.source(moment.place).line}: ` : "";
-  const {instruction, counts, kind} = moment;
-  if (ACCESSES.has(kind)) {
-    const {array} = request, size = instruction.size;
-    const givers = moment.givers ?
-        [` What it finds there ${
-            moment.givers.size > 3 ? `${moment.givers.size} other warps have` :
-                                     [...moment.givers.keys()]
-                                         .map(
-                                             giver => `${
-                                                 giver.block === moment.block ?
-                                                     "" :
-                                                     `block ${giver.block}, `}warp ${giver.warp}`)
-                                         .join(" and ") +
-                    (moment.givers.size > 1 ? " have" : " has")} left.`] :
-                                                     [];
-    const verb = {
-      load: one ? "loads" : "load",
-      store: one ? "stores" : "store",
-      atomic: one ? "updates" : "update"
-    }[kind];
-    const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
-    const first = [
-      bold(`${who} ${verb} ${array.name}${link}`),
-      `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `
-    ];
-    if (array.space === "shared") {
-      const extra = counts.passes > counts.idealPasses ?
-          [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] :
-          [`The banks serve it in ${plural(counts.passes, "pass")}.`];
-      return [where, ...first, ...extra, ...givers, rest];
-    }
-    const share = Math.round(100 * counts.used / counts.sectors / SECTOR);
-    const distinct = new Set(request.addresses).size;
-    const same = kind === "atomic" && distinct < lanes.length ?
-        ` ${plural(distinct, "address")}: lanes on the same one take turns.` :
-        "";
-    const fewer = counts.sectors > counts.ideal ?
-        `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` :
-        "That is the fewest.";
-    const [l1, l2] = [counts.sectors - counts.l2, counts.l2 - counts.dram];
-    const cached = run.parts.length || kind !== "load" ?
-        "" :
-        ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${
-            counts.dram === 1 ? "s" : ""} from DRAM.`;
-    const [wrong, ...others] = moment.wrong || [];
-    const left = wrong ? [make("b", {
-      className: "wrong",
-      textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
-          `which should be ${show(wrong.expected)}${
-                       others.length ? `; ${others.length} more are wrong` : ""}.`
-    })] :
-                         [];
-    return [
-      where, ...first, "The request touches ",
-      bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
-      ` and uses ${counts.used.toLocaleString("en")} of ${
-          (counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${cached}${
-          same}`,
-      ...givers, ...left, rest
-    ];
+                                  plural(lanes.length, "lane") :
+                                  `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
+}
+
+function describeGivers({givers, block}) {
+  if (!givers) return "";
+  const named = giver =>
+      `${giver.block === block ? "" : `block ${giver.block}, `}warp ${giver.warp}`;
+  const who = givers.size > 3 ?
+      `${givers.size} other warps have` :
+      [...givers.keys()].map(named).join(" and ") + (givers.size > 1 ? " have" : " has");
+  return ` What it finds there ${who} left.`;
+}
+
+// What a moment leaves wrong in y.
+function describeWrong([wrong, ...others]) {
+  return wrong ? [make("b", {
+    className: "wrong",
+    textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
+        `which should be ${show(wrong.expected)}${
+                     others.length ? `; ${others.length} more are wrong` : ""}.`
+  })] :
+                 [];
+}
+
+// The request of an access to global memory: what it touches, and where that comes from.
+function describeSectors(run, {counts, kind}, {lanes, addresses}) {
+  const share = Math.round(100 * counts.used / counts.sectors / SECTOR);
+  const distinct = new Set(addresses).size;
+  const same = kind === "atomic" && distinct < lanes.length ?
+      ` ${plural(distinct, "address")}: lanes on the same one take turns.` :
+      "";
+  const fewer = counts.sectors > counts.ideal ?
+      `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` :
+      "That is the fewest.";
+  const [l1, l2] = [counts.sectors - counts.l2, counts.l2 - counts.dram];
+  const cached = !run.trace.caches_of || kind !== "load" ?
+      "" :
+      ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${
+          counts.dram === 1 ? "s" : ""} from DRAM.`;
+  return [
+    "The request touches ",
+    bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
+    ` and uses ${counts.used.toLocaleString("en")} of ${
+        (counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${cached}${same}`
+  ];
+}
+
+function describeAccess(run, moment, request, who, one) {
+  const {array} = request, {counts, kind, instruction} = moment;
+  const verb = {load: "load", store: "store", atomic: "update"}[kind] + (one ? "s" : "");
+  const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
+  const first = [
+    bold(`${who} ${verb} ${array.name}${link}`),
+    `, ${instruction.size} bytes each${kind === "atomic" ? ", atomically" : ""}. `
+  ];
+  const givers = describeGivers(moment);
+  if (array.space === "shared") {
+    const extra = counts.passes > counts.idealPasses ?
+        [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] :
+        [`The banks serve it in ${plural(counts.passes, "pass")}.`];
+    return [...first, ...extra, givers];
   }
-  if (kind === "at") return [where, bold(`${who} ${one ? "goes" : "go"} on here`), ".", rest];
-  if (kind === "wait")
+  return [
+    ...first, ...describeSectors(run, moment, request), givers, ...describeWrong(moment.wrong || [])
+  ];
+}
+
+function describeOperation({operation}, {sources, results, lanes}, who, one) {
+  if (!sources)
     return [
-      where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`),
-      " for the other warps of the block.", rest
+      bold(`${operation}: ${who} ${one ? "meets" : "meet"}`),
+      results ? `; the result is ${show(results[0])}.` : " and see what the others wrote."
     ];
-  if (kind === "barrier")
-    return [bold("All threads of the block have reached the barrier"), " and go on."];
-  if (kind === "launch") {
+  const distances = new Set(sources.map((source, i) => source - lanes[i]).filter(d => d));
+  const [distance] = distances;
+  const how = distances.size === 1 ?
+      `each from the lane ${Math.abs(distance)} ${distance > 0 ? "above" : "below"}` :
+      distances.size ? "each from the lane it names" :
+                       "each its own";
+  return [
+    bold(`${operation}: ${who} ${one ? "takes" : "take"} a value`),
+    `, ${how}. No memory is involved.`
+  ];
+}
+
+// What the host does, or the launch as a whole.
+const OF_HOST = {
+  barrier: () => [bold("All threads of the block have reached the barrier"), " and go on."],
+  launch(run, moment) {
     const launch = run.launches[moment.launch];
     const blocks = launch.grid.reduce((a, b) => a * b),
           threads = launch.block.reduce((a, b) => a * b);
@@ -1026,30 +1039,8 @@ function describe(run, moment, request) {
           run.launches.some(l => l.device) ? `, on GPU ${launch.device}, stream ${launch.stream}` :
                                              ""}.`
     ];
-  }
-  if (kind === "warp operation") {
-    const name = instruction.operation;
-    if (request.sources) {
-      const distances =
-          new Set(request.sources.map((source, i) => source - lanes[i]).filter(d => d));
-      const [distance] = distances;
-      const how = distances.size === 1 ?
-          `each from the lane ${Math.abs(distance)} ${distance > 0 ? "above" : "below"}` :
-          distances.size ? "each from the lane it names" :
-                           "each its own";
-      return [
-        where, bold(`${name}: ${who} ${one ? "takes" : "take"} a value`),
-        `, ${how}. No memory is involved.`, rest
-      ];
-    }
-    return [
-      where, bold(`${name}: ${who} ${one ? "meets" : "meet"}`),
-      request.results ? `; the result is ${show(request.results[0])}.` :
-                        " and see what the others wrote.",
-      rest
-    ];
-  }
-  if (kind === "copy") {
+  },
+  copy(run, moment) {
     const [, to, , from, , bytes] = run.trace.events[moment.event];
     const name = array => array === null ?
         "the host" :
@@ -1060,19 +1051,37 @@ function describe(run, moment, request) {
       bold(`A copy of ${plural(bytes, "byte")}`),
       ` goes from ${name(from)} to ${ghosts ? "the ghost entries of " : ""}${name(to)}.`
     ];
-  }
-  const stream = number => `stream ${number} of GPU ${run.trace.streams[number]}`;
-  if (kind === "record")
-    return [
-      bold(`An event is recorded on ${stream(moment.stream)}`),
-      ": it happens when all work on that stream so far is done."
-    ];
-  if (kind === "stream wait")
-    return [
-      bold(`What follows on ${stream(moment.stream)} waits for an event`),
-      ` of ${stream(moment.on)}.`
-    ];
-  return [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""];
+  },
+  record: (run, moment) =>
+      [bold(`An event is recorded on ${streamOf(run, moment.stream)}`),
+       ": it happens when all work on that stream so far is done."],
+  "stream wait": (run, moment) =>
+      [bold(`What follows on ${streamOf(run, moment.stream)} waits for an event`),
+       ` of ${streamOf(run, moment.on)}.`],
+  failure:
+      (run, moment) => [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""]
+};
+const streamOf = (run, number) => `stream ${number} of GPU ${run.trace.streams[number]}`;
+
+// A moment as a sentence, which is also what a screen reader says.
+function describe(run, moment, request) {
+  const {kind} = moment;
+  if (OF_HOST[kind]) return OF_HOST[kind](run, moment);
+  const lanes = lanesOf(moment.mask), who = whoOf(lanes), one = lanes.length === 1;
+  const waiting = moment.live === undefined ? 0 : lanesOf(moment.live).length - lanes.length;
+  const rest =
+      waiting ? ` ${plural(waiting, "lane")} of the warp ${waiting === 1 ? "waits" : "wait"}.` : "";
+  const where = moment.place >= 0 ? `Line ${run.source(moment.place).line}: ` : "";
+  const what = ACCESSES.has(kind) ?
+      describeAccess(run, moment, request, who, one) :
+      kind === "at" ?
+      [bold(`${who} ${one ? "goes" : "go"} on here`), "."] :
+      kind === "wait" ?
+      [
+        bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block."
+      ] :
+      describeOperation(moment.instruction, request, who, one);
+  return [where, ...what, rest];
 }
 
 const WORDS =

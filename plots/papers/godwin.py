@@ -51,6 +51,29 @@ def above_dia(data, of, precision):
     return sum(higher), len(higher)
 
 
+def curve(axes, records, value, state, l2, **look):
+    """A format's rates over degrees of freedom, with their spread; dotted is what fits in an L2 of so many bytes."""
+    dofs, there = list(records), list(records.values())
+    rates = [value(r, state=state) for r in there]
+    # They grow with the degrees of freedom.
+    fit = sum(r["compulsory_bytes"] <= (l2 or 0) for r in there)
+    colour = look["color"]
+    axes.plot(dofs[: fit + 1], rates[: fit + 1], ":", linewidth=1.2, color=colour)
+    axes.plot(dofs[fit:], rates[fit:], linewidth=1.2, color=colour)
+    below = [rate - value(r, state, "upper") for rate, r in zip(rates, there)]
+    above = [value(r, state, "lower") - rate for rate, r in zip(rates, there)]
+    axes.errorbar(dofs, rates, markersize=4.5, elinewidth=0.8, yerr=[below, above], **look)
+
+
+def said_in(number, data, of, precision):
+    """What a panel of that figure says of CDS and DIA, or nothing."""
+    if number == 8:
+        return "CDS above DIA: {} of {}".format(*above_dia(data, of, precision))
+    first = of[min(of)]
+    ratio = data.speedups([first], precision, FORMATS["CDS"], FORMATS["DIA"])
+    return f"CDS / DIA at {min(of)}: {ratio[first]:.2f}" if ratio else ""
+
+
 def picture(number, title, unit, value, state):
     def draw(data, gaps):
         every = {
@@ -96,38 +119,12 @@ def picture(number, title, unit, value, state):
                 ):
                     if number == 8 and label not in OF_FIGURE_8:
                         continue
-                    records = {
+                    found = {
                         dof: gaps.find(label, m, precision, patterns, state=state)
                         for dof, m in of.items()
                     }
-                    there = {dof: r for dof, r in records.items() if r}
-                    rates = [value(r, state=state) for r in there.values()]
-                    fit = sum(
-                        r["compulsory_bytes"] <= (l2 or 0) for r in there.values()
-                    )  # they grow with the degrees of freedom
-                    axes.plot(
-                        list(there)[: fit + 1], rates[: fit + 1], ":", linewidth=1.2, color=colour
-                    )
-                    axes.plot(list(there)[fit:], rates[fit:], linewidth=1.2, color=colour)
-                    axes.errorbar(
-                        list(there),
-                        rates,
-                        fmt=marker,
-                        markersize=4.5,
-                        elinewidth=0.8,
-                        label=label,
-                        color=colour,
-                        yerr=[
-                            [
-                                rate - value(r, state, "upper")
-                                for rate, r in zip(rates, there.values())
-                            ],
-                            [
-                                value(r, state, "lower") - rate
-                                for rate, r in zip(rates, there.values())
-                            ],
-                        ],
-                    )
+                    records = {dof: r for dof, r in found.items() if r}
+                    curve(axes, records, value, state, l2, fmt=marker, label=label, color=colour)
                 for dashes, (label, rate) in limits.items():
                     if rate:
                         axes.axhline(
@@ -137,24 +134,8 @@ def picture(number, title, unit, value, state):
                             linestyle=dashes,
                             label=f"{label}, {rate:.0f} GB/s",
                         )
-                if number == 7 and (
-                    ratio := data.speedups([of[min(of)]], precision, FORMATS["CDS"], FORMATS["DIA"])
-                ):
-                    axes.text(
-                        0.97,
-                        0.05,
-                        f"CDS / DIA at {min(of)}: {ratio[of[min(of)]]:.2f}",
-                        transform=axes.transAxes,
-                        ha="right",
-                    )
-                if number == 8:
-                    axes.text(
-                        0.97,
-                        0.05,
-                        "CDS above DIA: {} of {}".format(*above_dia(data, of, precision)),
-                        transform=axes.transAxes,
-                        ha="right",
-                    )
+                if text := said_in(number, data, of, precision):
+                    axes.text(0.97, 0.05, text, transform=axes.transAxes, ha="right")
                 axes.set_title(f"{name}, {precision}")
                 axes.set_xlabel("degrees of freedom")
                 axes.set_xticks(list(of))

@@ -262,83 +262,51 @@ def with_mean(values):
     return [*values, None if None in values else fmean(values)]
 
 
-def parallel_figure(data, gaps):
-    """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
-    names = published("he_gao_2016_table3").matrices()
-    found = {
-        number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
-        for number, (_, gpus, exchange) in PARALLEL.items()
-    }
-    # All panels have one axis, and what one of them shows of a stand-in has its star on all.
-    sources = {
-        matrix: record["source"]
-        for own, best in found.values()
-        for (matrix, _), record in {**best, **own}.items()
-    }
-    sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
-    made, groups = sum(source == "stand-in" for source in sources.values()), [*names, "mean"]
-    sources |= {"mean": "stand-in"} if made else {}
-    # As many GPUs as were measured; before any were, the paper's alone.
-    shown = {
-        number: of
-        for number, of in PARALLEL.items()
-        if any(any(map(any, found[other])) for other in PARALLEL if PARALLEL[other][1] == of[1])
-    } or PARALLEL
-    columns = len({gpus for _, gpus, _ in shown.values()})
-    figure = style.new_figure(
-        12.5,
-        7.6,
-        f"{PAPER}, figures {'7 to 10' if len(shown) > 2 else ' and '.join(map(str, shown))}: parallel efficiency in double precision"
-        + f", {data.device}" * bool(sources),
-        larger=1,
-    )
-    panels = figure.subplots(
-        len(shown) // columns, columns, sharex=True, sharey=True, squeeze=False
-    )
-    for axes, (number, (table, gpus, exchange)) in zip(panels.flat, shown.items()):
-        theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
-        own, best = found[number]
-        series = []
-        for of, label, way in (
-            (own, "PCSR-{}", "I"),
-            (own, "PCSR-{}", "II"),
-            *[(best, "our fastest, cut as PCSR-{}", "II")] * exchange,
-        ):
-            if of is own:  # beside the mark, which a dash across it would make another sign
-                series.append(
-                    style.Series(
-                        label.format(way) + f", {GPU}s",
-                        [None] * len(groups),
-                        theirs=with_mean([float(theirs[m][f"efficiency_{way}"]) for m in names]),
-                    )
-                )
+def parallel_panel(axes, number, own, best, names, sources):
+    """One of figures 7 to 10: the paper's values beside the marks of `own` and `best`, as efficiencies() has them."""
+    table, gpus, exchange = PARALLEL[number]
+    theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
+    series = []
+    for of, label, way in (
+        (own, "PCSR-{}", "I"),
+        (own, "PCSR-{}", "II"),
+        *[(best, "our fastest, cut as PCSR-{}", "II")] * exchange,
+    ):
+        if of is own:  # beside the mark, which a dash across it would make another sign
             series.append(
                 style.Series(
-                    label.format(way),
-                    *(
-                        with_mean([of[m, way][name] if (m, way) in of else None for m in names])
-                        for name in PERCENT
-                    ),
+                    label.format(way) + f", {GPU}s",
+                    [None] * (len(names) + 1),
+                    theirs=with_mean([float(theirs[m][f"efficiency_{way}"]) for m in names]),
                 )
             )
-        style.dots(
-            axes,
-            [starred(m, sources.get(m)) for m in groups],
-            series,
-            [sources.get(m, "file") for m in groups],
-            "",
-            [style.SKY, style.SKY, style.BLUE, style.BLUE, style.VERMILLION],
-            log=False,
+        series.append(
+            style.Series(
+                label.format(way),
+                *(
+                    with_mean([of[m, way][name] if (m, way) in of else None for m in names])
+                    for name in PERCENT
+                ),
+            )
         )
-        axes.axvline(len(names) - 0.5, color=style.BLACK, linewidth=0.7)
-        axes.set_title(
-            f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication, warm"
-        )
-        axes.axhline(100, color=style.BLACK, linewidth=0.7)
-    panels[0, 0].set_ylim(bottom=-4)  # of all, once every mark is there
-    for axes in panels[:, 0]:
-        axes.set_ylabel("time on one / (GPUs x time), %")
-    style.legend_below_title(figure, *panels[-1, 0].get_legend_handles_labels())
+    groups = [*names, "mean"]
+    style.dots(
+        axes,
+        [starred(m, sources.get(m)) for m in groups],
+        series,
+        [sources.get(m, "file") for m in groups],
+        "",
+        [style.SKY, style.SKY, style.BLUE, style.BLUE, style.VERMILLION],
+        log=False,
+    )
+    axes.axvline(len(names) - 0.5, color=style.BLACK, linewidth=0.7)
+    axes.set_title(
+        f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication, warm"
+    )
+    axes.axhline(100, color=style.BLACK, linewidth=0.7)
+
+
+def parallel_notes(data, gaps, found, names, sources):
     gaps.remark(
         "PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Matrices in the paper's order."
     )
@@ -355,7 +323,7 @@ def parallel_figure(data, gaps):
             "Ours is not drawn without communication: only graphs were measured so, and on one GPU a persistent kernel may be faster. Above 100%: each GPU has an L2 of its own for its part of the matrix."
         )
         gaps.remark(f"Warm: one step follows the other. {style.SPREAD}")
-    if made:
+    if made := sum(sources.get(m) == "stand-in" for m in names):
         gaps.remark(f"{STAND_IN[:-1]}: {made} of {len(names)} matrices.")
     for gpus in (2, 4):
         for which, (label, records) in enumerate(
@@ -368,6 +336,45 @@ def parallel_figure(data, gaps):
                 gaps.remark(
                     f"Not measured yet on {gpus} GPUs ({data.device}): {label}{' on ' * any(of)}{style.listed(missing) * any(of)}; `make bench SET={records}`."
                 )
+
+
+def parallel_figure(data, gaps):
+    """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
+    names = published("he_gao_2016_table3").matrices()
+    found = {
+        number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
+        for number, (_, gpus, exchange) in PARALLEL.items()
+    }
+    # All panels have one axis, and what one of them shows of a stand-in has its star on all.
+    sources = {
+        matrix: record["source"]
+        for own, best in found.values()
+        for (matrix, _), record in {**best, **own}.items()
+    }
+    sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
+    if "stand-in" in sources.values():
+        sources["mean"] = "stand-in"
+    # As many GPUs as were measured; before any were, the paper's alone.
+    measured = {PARALLEL[number][1] for number, of in found.items() if any(of)}
+    shown = [number for number in PARALLEL if PARALLEL[number][1] in measured] or list(PARALLEL)
+    columns = len({PARALLEL[number][1] for number in shown})
+    figure = style.new_figure(
+        12.5,
+        7.6,
+        f"{PAPER}, figures {'7 to 10' if len(shown) > 2 else ' and '.join(map(str, shown))}: parallel efficiency in double precision"
+        + f", {data.device}" * bool(sources),
+        larger=1,
+    )
+    panels = figure.subplots(
+        len(shown) // columns, columns, sharex=True, sharey=True, squeeze=False
+    )
+    for axes, number in zip(panels.flat, shown):
+        parallel_panel(axes, number, *found[number], names, sources)
+    panels[0, 0].set_ylim(bottom=-4)  # of all, once every mark is there
+    for axes in panels[:, 0]:
+        axes.set_ylabel("time on one / (GPUs x time), %")
+    style.legend_below_title(figure, *panels[-1, 0].get_legend_handles_labels())
+    parallel_notes(data, gaps, found, names, sources)
     return figure
 
 

@@ -88,32 +88,74 @@ def csr_bytes(record):
     )
 
 
-def roofline(data, gaps):
-    """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
-    copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
-    points = {}  # step -> (precision, source) -> {matrix: (operations per byte, GFLOP/s)}
-    shares = {}  # step -> {(matrix, precision): part of the bandwidth of a copy}
+def large_points(data, copy):
+    """With a cold L2: {step: {(precision, source): {matrix: (operations per byte, GFLOP/s)}}}, and {step: {(matrix, precision): part
+    of the bandwidth of a copy}}."""
+    points, shares = {}, {}
     for precision in HUES:
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
                 if csr_bytes(record) > LARGE:
                     at = 2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")
-                    points.setdefault(step, {}).setdefault((precision, record["source"]), {})[
-                        name
-                    ] = at
-                    shares.setdefault(step, {})[name, precision] = bandwidth(
-                        record, state="cold"
-                    ) / max(copies)
+                    of = points.setdefault(step, {}).setdefault((precision, record["source"]), {})
+                    of[name] = at
+                    share = bandwidth(record, state="cold") / copy
+                    shares.setdefault(step, {})[name, precision] = share
+    return points, shares
+
+
+def under_the_roof(axes, points, shares, edge, copy):
+    """A step's marks, the line of a copy, and a line per precision for the median share of it."""
+    for (precision, source), at in points.items():
+        axes.plot(
+            [x for x, _ in at.values()],
+            [y for _, y in at.values()],
+            "o",
+            color=HUES[precision],
+            fillstyle=style.FILLS[source],
+            label=f"_{precision}",
+            **{**style.MARK, "markeredgewidth": 0.7},
+        )
+    roof = f"a copy: {copy:.0f} GB/s"
+    axes.plot(edge, [copy * x for x in edge], color=style.BLACK, linewidth=1, label=roof)
+    said = []
+    for precision, colour in HUES.items():
+        of = [share for (_, p), share in shares.items() if p == precision]
+        axes.plot([], [], "o", color=colour, label=precision)
+        if of:
+            axes.plot(
+                edge,
+                [median(of) * copy * x for x in edge],
+                color=colour,
+                linewidth=1,
+                linestyle="--",
+                label=f"median, {precision}",
+            )
+            said.append(f"{precision}: median {100 * median(of):.0f}% of a copy ({len(of)})")
+    style.source_legend(axes, [source for _, source in points])
+    axes.text(0.03, 0.97, "\n".join(said), transform=axes.transAxes, va="top", fontsize=8)
+    axes.set(xscale="log", yscale="log")
+    axes.grid(True, which="major", axis="both")
+    axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
+    axes.set_xticks([], minor=True)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+
+
+def roofline(data, gaps):
+    """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
+    copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=0)
+    points, shares = large_points(data, copy)
     if not points:
         return None
     # Medians of different matrices cannot be compared: those that all steps take that multiply any matrix.
     common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9)))
-    points = {
-        step: {
-            (p, source): {name: at for name, at in found.items() if (name, p) in common}
-            for (p, source), found in of.items()
-        }
-        for step, of in points.items()
+    for of in points.values():
+        for (p, source), found in of.items():
+            of[p, source] = {name: at for name, at in found.items() if (name, p) in common}
+    shares = {
+        step: {key: share for key, share in of.items() if key in common}
+        for step, of in shares.items()
     }
     names = {name for name, _ in common}
     gaps.without_names.update(names)
@@ -131,49 +173,8 @@ def roofline(data, gaps):
     edge = [min(every) * 0.8, max(every) * 1.25]
     panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, step in zip(panels, steps):
-        for (precision, source), at in points[step].items():
-            axes.plot(
-                [x for x, _ in at.values()],
-                [y for _, y in at.values()],
-                "o",
-                color=HUES[precision],
-                fillstyle=style.FILLS[source],
-                label=f"_{precision}",
-                **{**style.MARK, "markeredgewidth": 0.7},
-            )
-        axes.plot(
-            edge,
-            [max(copies) * x for x in edge],
-            color=style.BLACK,
-            linewidth=1,
-            label=f"a copy: {max(copies):.0f} GB/s",
-        )
-        said = []
-        for precision, colour in HUES.items():
-            of = [
-                share
-                for key, share in shares[step].items()
-                if key in common and key[1] == precision
-            ]
-            axes.plot([], [], "o", color=colour, label=precision)
-            if of:
-                axes.plot(
-                    edge,
-                    [median(of) * max(copies) * x for x in edge],
-                    color=colour,
-                    linewidth=1,
-                    linestyle="--",
-                    label=f"median, {precision}",
-                )
-                said.append(f"{precision}: median {100 * median(of):.0f}% of a copy ({len(of)})")
-        style.source_legend(axes, [source for _, source in points[step]])
-        axes.text(0.03, 0.97, "\n".join(said), transform=axes.transAxes, va="top", fontsize=8)
-        axes.set(xscale="log", yscale="log", title=STEPS[step])
-        axes.grid(True, which="major", axis="both")
-        axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
-        axes.set_xticks([], minor=True)
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_major_formatter("{x:g}")
+        under_the_roof(axes, points[step], shares[step], edge, copy)
+        axes.set_title(STEPS[step])
     for axes in panels[len(steps) :]:
         axes.axis("off")
     for axes in panels[: len(steps) : columns]:

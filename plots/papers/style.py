@@ -210,52 +210,51 @@ def source_legend(axes, sources):
         axes.plot([], [], "o", color=BLACK, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
 
 
+def spread_and_marks(axes, at, one, sources, colour, mark):
+    """Of a Series: lines for its spread, and marks filled as `sources` say."""
+    there = [i for i, value in enumerate(one.values) if value is not None]
+    if one.lower:
+        errors = [
+            [max(one.values[i] - one.lower[i], 0) for i in there],
+            [max(one.upper[i] - one.values[i], 0) for i in there],
+        ]
+        axes.errorbar(
+            [at[i] for i in there],
+            [one.values[i] for i in there],
+            errors,
+            fmt="none",
+            elinewidth=0.9,
+            ecolor=colour,
+            label="_",
+        )
+    for source, fill in FILLS.items():
+        of = [i for i in there if sources[i] == source]
+        places, values = [at[i] for i in of], [one.values[i] for i in of]
+        if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
+            white = {**MARK, "markeredgewidth": 0}
+            axes.plot(places, values, mark, color="white", label="_", **white)
+        label = f"_{one.label}"
+        axes.plot(places, values, mark, color=colour, fillstyle=fill, label=label, **MARK)
+    return bool(there)
+
+
+def groups_on_axis(axes, groups):
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(range(len(groups)), groups, **(turned if sum(map(len, groups)) > 80 else {}))
+    for group in range(1, len(groups), 2):
+        axes.axvspan(group - 0.5, group + 0.5, **SHADE)
+    axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
+
+
 def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
     """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
     paper's value; `theirs` names its device."""
-    width, dash = (
-        (0.9, {"markersize": 4.5, "markeredgewidth": 2.2})
-        if len(groups) > 15
-        else (0.7, {"markersize": 8, "markeredgewidth": 2.2})
-    )
+    width, length = (0.9, 4.5) if len(groups) > 15 else (0.7, 8)
+    dash = {"markersize": length, "markeredgewidth": 2.2}
     for s, one in enumerate(series):
         colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
         at = [i + width * ((s + 0.5) / len(series) - 0.5) for i in range(len(groups))]
-        there = [i for i, value in enumerate(one.values) if value is not None]
-        if one.lower:
-            errors = [
-                [max(one.values[i] - one.lower[i], 0) for i in there],
-                [max(one.upper[i] - one.values[i], 0) for i in there],
-            ]
-            axes.errorbar(
-                [at[i] for i in there],
-                [one.values[i] for i in there],
-                errors,
-                fmt="none",
-                elinewidth=0.9,
-                ecolor=colour,
-                label="_",
-            )
-        for source, fill in FILLS.items():
-            of = [i for i in there if sources[i] == source]
-            if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
-                axes.plot(
-                    [at[i] for i in of],
-                    [one.values[i] for i in of],
-                    mark,
-                    color="white",
-                    label="_",
-                    **{**MARK, "markeredgewidth": 0},
-                )
-            axes.plot(
-                [at[i] for i in of],
-                [one.values[i] for i in of],
-                mark,
-                color=colour,
-                fillstyle=fill,
-                label=f"_{one.label}",
-                **MARK,
-            )
+        is_there = spread_and_marks(axes, at, one, sources, colour, mark)
         said = [i for i, value in enumerate(one.theirs) if value is not None]
         axes.plot(
             [at[i] for i in said],
@@ -265,7 +264,7 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
             label=f"_{theirs}: {one.label}",
             **dash,
         )
-        if there:
+        if is_there:
             axes.plot([], [], mark, color=colour, label=one.label, **MARK)
         elif said:
             axes.plot([], [], "_", color=colour, label=one.label, **dash)
@@ -274,13 +273,7 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
     if log:
         axes.set_yscale("log")
         logarithmic(axes.yaxis)
-    if sum(map(len, groups)) > 80:
-        axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
-    else:
-        axes.set_xticks(range(len(groups)), groups)
-    for group in range(1, len(groups), 2):
-        axes.axvspan(group - 0.5, group + 0.5, **SHADE)
-    axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
+    groups_on_axis(axes, groups)
     source_legend(axes, sources)
     if not axes.lines:
         axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
