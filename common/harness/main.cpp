@@ -97,8 +97,9 @@ struct Options : CommandArguments {
 void print_list() {
   for (const Kernel& kernel : kernels()) {
     const KernelInfo& k = kernel.info;
-    fmt::print("{}  {:<24} {:<6} {}\n{:36}{}\n", k.step ? fmt::format("{:02}", k.step) : "--",
-               k.name, k.format, k.idea, "", k.source);
+    fmt::print("{}  {:<24} {:<6} {:<11} {}\n{:48}{}\n",
+               k.step ? fmt::format("{:02}", k.step) : "--", k.name, k.format, name_of(k.bits),
+               k.idea, "", k.source);
   }
 }
 
@@ -143,11 +144,11 @@ double reorder(Matrix<T>& matrix, Task<T>& task, const std::string& name) {
 }
 
 template <typename T>
-MatrixReport run_matrix(const std::string& spec, const Options& options, Progress& progress) {
+MatrixReport run_matrix(const std::string& spec, const std::vector<const Kernel*>& kernels,
+                        const Options& options, Progress& progress) {
   progress.show("loading " + spec);
   LoadOptions load = options.load;
-  for (const Kernel* kernel : chosen_kernels(options))
-    load.keep_coo |= kernel->info.format == "COO";
+  for (const Kernel* kernel : kernels) load.keep_coo |= kernel->info.needs_triplets;
   Matrix<T> matrix = load_matrix<T>(spec, load);
   print_notes(matrix.source.name, matrix.duplicates, matrix.explicit_zeros, matrix.non_finite);
   Task<T> task(matrix.csr, options.run);
@@ -156,7 +157,7 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
     progress.show("renumbering " + spec);
     report.order_ms = reorder(matrix, task, options.order);
   }
-  if (!options.turn.empty()) open_libraries(chosen_kernels(options));
+  if (!options.turn.empty()) open_libraries(kernels);
   // So far nothing ran on the GPU, on which another process may be measuring.
   Turn turn(options.turn);
   const device::DeviceCsr<T> csr(matrix.csr);
@@ -169,7 +170,7 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   report.nnz = matrix.csr.nnz();
   report.precision = options.precision;
   report.options = options.run;
-  for (const Kernel* kernel : chosen_kernels(options)) {
+  for (const Kernel* kernel : kernels) {
     progress.show(matrix.source.name + ": " + kernel->info.name);
     report.records.push_back(bench.run(*kernel));
     Record& record = report.records.back();
@@ -228,14 +229,15 @@ int run(Options& options) {
   const std::size_t most = options.run.gpu == "all" ? 1 : 2;  // of a ladder
   if (options.ladder && options.matrices.size() > most) options.matrices.resize(most);
 
-  chosen_kernels(options);  // complain before a long load
+  const std::vector<const Kernel*> kernels = chosen_kernels(options);
   std::vector<MatrixReport> reports;
   int exit_code = 0;
   for (const std::string& spec : options.matrices) {
     {
       Progress progress;
-      reports.push_back(options.precision == "f32" ? run_matrix<float>(spec, options, progress)
-                                                   : run_matrix<double>(spec, options, progress));
+      reports.push_back(options.precision == "f32"
+                            ? run_matrix<float>(spec, kernels, options, progress)
+                            : run_matrix<double>(spec, kernels, options, progress));
     }
     if (options.ladder && reports.size() < options.matrices.size()) continue;
     options.ladder ? print_ladder(std::cout, reports, kGpu)

@@ -79,6 +79,11 @@ class Picture:
     def text(self, x, y, text, class_="ink", anchor=None):
         self.add("text", text, x=float(x), y=float(y), class_=class_, text_anchor=anchor)
 
+    def note(self, y, *lines):
+        """Small text at the left."""
+        for number, line in enumerate(lines):
+            self.text(10, y + 15 * number, line, "soft small")
+
     def rect(self, x, y, width, height, **attributes):
         self.add(
             "rect", x=float(x), y=float(y), width=float(width), height=float(height), **attributes
@@ -212,12 +217,10 @@ def lanes_over_sectors(picture, trace, turns=3):
             picture.text(10, y + 10, f"iteration {turn}", "ink")
             request_over_sectors(picture, left, y, room, first, last, request)
         y += 92
-    picture.text(
-        10,
+    picture.note(
         y + 4,
         "values: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
         "not used by this request",
-        "soft small",
     )
     if len(requests) > 1:
         picture.in_turn(3)
@@ -305,11 +308,9 @@ def shuffle_tree(picture, trace):
             "middle",
         )
     picture.text(10, bottom + 22, "written")
-    picture.text(
-        10,
+    picture.note(
         bottom + 44,
         "Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too; their sums are not used.",
-        "soft small",
     )
     picture.in_turn(2)
 
@@ -358,11 +359,9 @@ def collisions(picture, *found):
                 "middle",
             )
         y = bottom + 54
-    picture.text(
-        10,
+    picture.note(
         y + 2,
         "The first request of an atomic in the first warp, on " + found[0]["matrix"]["name"] + ".",
-        "soft small",
     )
     picture.description = " ".join(described)
 
@@ -422,11 +421,9 @@ def scan_rounds(picture, trace, warp=1):
         if lane in ends:
             picture.text(x(lane), bottom + 26, f"y[{rows[lane]}]", "ink small mono", "middle")
     picture.text(10, bottom + 26, "written")
-    picture.text(
-        10,
+    picture.note(
         bottom + 46,
         "Each box is a lane with its sum, in the colour of its row. Pale: nothing was added in this round.",
-        "soft small",
     )
     picture.in_turn(2.5)
 
@@ -485,11 +482,9 @@ def carries(picture, trace):
                 )
             begin = k
         y += 52
-    picture.text(
-        10,
+    picture.note(
         y + 6,
         "Whole rows are written by the warp that has them; of a row that is cut, one thread adds up the parts after a barrier.",
-        "soft small",
     )
 
 
@@ -525,20 +520,13 @@ def banks(picture, *found):
         middle = y + max(20, tall / 2)
         picture.text(10, middle - 14, label)
         picture.text(10, middle + 3, f"{needed} passes", "bad" if needed > ideal else "ink")
-        picture.text(10, middle + 19, f"{ideal} without conflicts", "soft small")
+        picture.note(middle + 19, f"{ideal} without conflicts")
         told.append(f"{label.capitalize()}: {needed} passes, {ideal} without conflicts.")
         y += max(tall, 44) + 44
-    picture.text(
-        10,
+    picture.note(
         y - 6,
         "32 lanes read the first product of their rows. A box is a word, in the colour of its lane, above the bank that holds it; a bank serves one word per pass.",
-        "soft small",
-    )
-    picture.text(
-        10,
-        y + 9,
         "A double is two words, and half a warp is served at a time. With one element more per row, used or padding, the lanes begin in different banks.",
-        "soft small",
     )
     picture.description = f"Banks of shared memory in {found[0]['kernel']['name']}. " + " ".join(
         told
@@ -573,7 +561,7 @@ def tiles(picture, trace):
     x = lambda k: left + k * room / nonzeros  # noqa: E731
     y = lambda row: top + row * tall / rows  # noqa: E731
     picture.text(left, top - 8, f"{nonzeros} nonzeros →", "soft small")
-    picture.text(10, top + 12, f"{rows} rows ↓", "soft small")
+    picture.note(top + 12, f"{rows} rows ↓")
     picture.rect(left, top, room, tall, class_="edge")
     for i, ((row, k, _), (last_row, last_k, _)) in enumerate(zip(borders, borders[1:])):
         path = [f"M{number(x(k))} {number(y(row))}"]
@@ -604,17 +592,10 @@ def tiles(picture, trace):
         "middle",
     )
     bottom = top + tall
-    picture.text(
-        10,
+    picture.note(
         bottom + 22,
         "A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.",
-        "soft small",
-    )
-    picture.text(
-        10,
-        bottom + 37,
         "Ticks are borders of tiles. Where one lies inside a row, the warps exchange partial sums of that row.",
-        "soft small",
     )
 
 
@@ -638,13 +619,11 @@ def two_kernels(picture, trace):
         picture.text(10, y + 13, label)
         for lane, address in zip(lanes, addresses):
             picture.rect(left + lane * each, y, each - 1.5, 18, fill=hue(address // size))
-        picture.text(
-            10,
+        picture.note(
             y + 28,
             f"{counts['sectors']} sectors, the fewest"
             if counts["sectors"] == counts["ideal_sectors"]
             else plural(counts["sectors"], "sector"),
-            "soft small",
         )
         if label == "values":
             for lane in lanes:
@@ -689,11 +668,9 @@ def two_kernels(picture, trace):
             "middle",
         )
     picture.text(10, y + 48, "a thread per row")
-    picture.text(
-        10,
+    picture.note(
         y + 90,
         f"The first {count} nonzeros of {trace['matrix']['name']}, in the colours of their rows. The second launch reads products in order, too, into shared memory.",
-        "soft small",
     )
 
 
@@ -738,17 +715,10 @@ def timeline(picture, trace):
             if width > 18:
                 picture.text(x + 3, y + 12 + w * 20, bar["rows"][0], "p small")
     y += len(warps) * 20 + 16
-    picture.text(
-        10,
+    picture.note(
         y,
         f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.",
-        "soft small",
-    )
-    picture.text(
-        10,
-        y + 15,
         "From left to right: the requests of all warps, which take turns on the CPU backend. A warp with long rows asks less often.",
-        "soft small",
     )
 
 
@@ -771,8 +741,8 @@ def storage(picture, *found):
         per_row = 96
         cell = (WIDTH - 150) / per_row
         picture.text(10, y + 11, trace["kernel"]["name"], "ink mono")
-        picture.text(10, y + 26, f"{total} stored", "soft small")
-        picture.text(10, y + 40, f"{len(padding)} padding", "soft small")
+        picture.note(y + 26, f"{total} stored")
+        picture.note(y + 40, f"{len(padding)} padding")
         cells = defaultdict(list)
         for k in range(total):
             row, column = divmod(k, per_row)
@@ -786,11 +756,9 @@ def storage(picture, *found):
             f"{trace['kernel']['name']} stores {total} entries, of which {len(padding)} are padding."
         )
         y += max(46, -(-total // per_row) * (cell + 1)) + 14
-    picture.text(
-        10,
+    picture.note(
         y + 2,
         f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.",
-        "soft small",
     )
     picture.description = " ".join(told)
 
@@ -1161,23 +1129,11 @@ def steps(picture, events, flags):
         )
         y += 6
     described.append("Interior rows are multiplied while entries of x travel.")
-    picture.text(
-        10,
+    picture.note(
         y + 8,
         "Blue: interior rows. Orange: boundary rows. Green: entries that travel to the other GPU. Lines: waits for an event, or for a flag (black).",
-        "soft small",
-    )
-    picture.text(
-        10,
-        y + 23,
         f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,",
-        "soft small",
-    )
-    picture.text(
-        10,
-        y + 38,
         f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.",
-        "soft small",
     )
     picture.description = " ".join(described)
 
@@ -1265,11 +1221,9 @@ def sparsity(program, files):
         )
         told.append(f"{name}: {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
     picture.height = 44 + side
-    picture.text(
-        10,
+    picture.note(
         60 + side,
         "Rows × columns, and nonzeros per row on average. The darker a cell, the more nonzeros it has.",
-        "soft small",
     )
     picture.description = " ".join(told)
     return picture
@@ -1300,12 +1254,10 @@ def launch_of_threads(picture, trace):
         told.append(f"block {block}: rows {first} to {rows - 1}")
         picture.text(x0 + 52, 44, f"rows {first} to {rows - 1}", "soft small")
     y = 62 + warps * 20 + 14
-    picture.text(
-        10,
+    picture.note(
         y,
         f"A square is a thread, a line of 32 squares a warp. {trace['kernel']['name']} on {trace['matrix']['name']}, {rows} rows: "
         f"{blocks} blocks of {threads} threads. Grey: threads past the last row, which return.",
-        "soft small",
     )
     picture.description = f"{blocks} blocks of {warps} warps of 32 lanes: {'; '.join(told)}. {blocks * threads - rows} threads have no row."
 
@@ -1340,12 +1292,10 @@ def three_requests(picture, trace):
             f"{text}: {plural(request[2]['sectors'], 'sector')} touched, {request[2]['ideal_sectors']} would do."
         )
         y += 112
-    picture.text(
-        10,
+    picture.note(
         y + 2,
         "A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured: bytes used, by the lane of that colour; "
         "hatched: fetched, not used.",
-        "soft small",
     )
     picture.description = " ".join(told)
 
@@ -1430,19 +1380,12 @@ def hidden_latency(picture, trace):
     for i, (name, hue) in enumerate(hues.items()):
         picture.rect(left + i * 130, y - 2, 10, 10, fill=hue)
         picture.text(left + i * 130 + 15, y + 7, name, "soft small")
-    picture.text(
-        10,
+    picture.note(
         y + 26,
         f"Requests of {trace['kernel']['name']} on {trace['matrix']['name']}, in the order of its trace. Coloured: a request starts; grey: its warp waits. "
         f"Times are a model: an answer takes {ANSWER} times",
-        "soft small",
-    )
-    picture.text(
-        10,
-        y + 41,
         "as long as starting a request, and each warp waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64 warps "
         "per multiprocessor.",
-        "soft small",
     )
     picture.description = f"A timeline: {'; '.join(told)} in the same time."
 
@@ -1516,18 +1459,11 @@ def roofline(picture, scalar, vector):
         )
         told.append(f"{name}: {intensity:.3f} operations per byte")
     picture.text(left, bottom + 32, "operations per byte (arithmetic intensity)", "soft small")
-    picture.text(10, top - 8, "GFLOP/s", "soft small")
-    picture.text(
-        10,
+    picture.note(top - 8, "GFLOP/s")
+    picture.note(
         bottom + 52,
         f"{scalar['matrix']['name']}, double precision: 2 operations for each of {nonzeros} nonzeros. Lines: what an H200's memory and arithmetic allow.",
-        "soft small",
-    )
-    picture.text(
-        10,
-        bottom + 67,
         "Points: bytes that warps ask for, from traces, before any cache; where a cache answers, more is possible.",
-        "soft small",
     )
     picture.description = f"The roofline of an H200, and products of a sparse matrix far left of its ridge: {'; '.join(told)}."
 

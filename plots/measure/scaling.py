@@ -2,7 +2,6 @@
 """Tables of step 10's records, as `spmv multigpu --json FILE` on GPUs wrote them.
 
     plots/python.sh plots/measure/scaling.py NVIDIA_H100        of a device: the records that figures show
-    plots/python.sh plots/measure/scaling.py FILE...            of files: all that they hold
     plots/python.sh plots/measure/scaling.py --paper DEVICE 4   He and Gao's way and ours on so many GPUs (2)
     plots/python.sh plots/measure/scaling.py --ranks DEVICE     one process beside a process per GPU (`spmv_mpi --json FILE`)
 
@@ -12,7 +11,6 @@ tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)
 """
 
 import sys
-from pathlib import Path
 from statistics import mean
 
 from published import published
@@ -136,12 +134,7 @@ def main():
         if table:
             print("\n".join(table(Data(given[0]), *map(int, given[1:]))))
             return
-        are_files = Path(arguments[0]).is_file()
-        records = (
-            rows_of(arguments, "multigpu")
-            if are_files
-            else read_records(arguments[0], program="multigpu")
-        )
+        records = read_records(arguments[0], program="multigpu")
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
     records = [record for record in records if "best_step_ms" in record]

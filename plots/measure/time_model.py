@@ -63,59 +63,35 @@ FITTED = ("h200", "h100")  # to their own times
 STREAMS = 4  # the exponent of what streams through different units at the same time
 PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not in CODE is taken to be compiled as it is
 
-# Name, unit, meaning, first guess, and how firmly to hold on to it (in steps of e-fold; 0.2: hardly).
-Parameter = collections.namedtuple("Parameter", "name unit meaning guess weight")
+# Name, unit, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly), meaning. (The guess of dram_byte is the
+# bandwidth of a copy.)
+Parameter = collections.namedtuple("Parameter", "name unit guess weight meaning")
+PARAMETERS = """
+launch       | us | 1.8       | 0.2  | a product of one launch, back to back with others, that does nothing
+dependent    | us | 1.5       | 0.2  | each further launch, which waits for the one before
+l2_byte      | us | 1.818e-07 | 0.2  | a byte between L1 and L2
+dram_byte    | us | -         | 20   | a byte from DRAM, by the bandwidth of a copy
+line         | us | 0.0005882 | 1    | a 128-byte line that a request touches, on one multiprocessor
+instruction  | us | 0.0002941 | 2    | a request to global memory, or a shuffle, on one multiprocessor
+shared_pass  | us | 0.0005882 | 2    | a pass over the banks of shared memory, on one multiprocessor
+atomic       | us | 0.0004    | 0.2  | an address that an atomic addition updates, all multiprocessors together
+same_address | us | 0.0056    | 0.2  | an atomic addition to one and the same address
+same_counter | us | 0.0007    | 0.2  | a draw from one and the same integer
+item         | us | 0.3       | 0.2  | an item of a warp, per wave: its first loads, each of which needs the one before
+load         | us | 0.02      | 0.2  | a wait of a warp for loads that the L1 serves
+l2_load      | us | 0.12      | 0.2  | what is added to it when the L2 serves one of them
+shared_load  | us | 0.003     | 0.2  | a request of a warp to shared memory
+barrier      | us | 0.03      | 1    | a barrier of a block
+exponent     | -  | 2         | 0.2  | how far limits overlap: 1 adds them, infinity takes the largest
+""".strip().splitlines()
+PARAMETERS = [Parameter(*(text.strip() for text in line.split("|"))) for line in PARAMETERS]
 PARAMETERS = [
-    Parameter(
-        "launch",
-        "us",
-        "a product of one launch, back to back with others, that does nothing",
-        1.8,
-        0.2,
-    ),
-    Parameter("dependent", "us", "each further launch, which waits for the one before", 1.5, 0.2),
-    Parameter("l2_byte", "us", "a byte between L1 and L2", 1 / 5.5e6, 0.2),
-    Parameter("dram_byte", "us", "a byte from DRAM, by the bandwidth of a copy", None, 20),
-    Parameter(
-        "line", "us", "a 128-byte line that a request touches, on one multiprocessor", 1 / 1.7e3, 1
-    ),
-    Parameter(
-        "instruction",
-        "us",
-        "a request to global memory, or a shuffle, on one multiprocessor",
-        0.5 / 1.7e3,
-        2,
-    ),
-    Parameter(
-        "shared_pass",
-        "us",
-        "a pass over the banks of shared memory, on one multiprocessor",
-        1 / 1.7e3,
-        2,
-    ),
-    Parameter(
-        "atomic",
-        "us",
-        "an address that an atomic addition updates, all multiprocessors together",
-        4e-4,
-        0.2,
-    ),
-    Parameter("same_address", "us", "an atomic addition to one and the same address", 0.0056, 0.2),
-    Parameter("same_counter", "us", "a draw from one and the same integer", 0.0007, 0.2),
-    Parameter(
-        "item",
-        "us",
-        "an item of a warp, per wave: its first loads, each of which needs the one before",
-        0.3,
-        0.2,
-    ),
-    Parameter("load", "us", "a wait of a warp for loads that the L1 serves", 0.020, 0.2),
-    Parameter("l2_load", "us", "what is added to it when the L2 serves one of them", 0.120, 0.2),
-    Parameter("shared_load", "us", "a request of a warp to shared memory", 0.003, 0.2),
-    Parameter("barrier", "us", "a barrier of a block", 0.03, 1),
-    Parameter(
-        "exponent", "", "how far limits overlap: 1 adds them, infinity takes the largest", 2.0, 0.2
-    ),
+    p._replace(
+        unit=p.unit.strip("-"),
+        guess=None if p.guess == "-" else float(p.guess),
+        weight=float(p.weight),
+    )
+    for p in PARAMETERS
 ]
 NAMES = [p.name for p in PARAMETERS]
 # What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all the same; the rest: 3.
