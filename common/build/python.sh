@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # common/build/python.sh REQUIREMENTS [SCRIPT ARGUMENT...]: runs a script with a Python that has the packages of
 # a requirements file; without a script it prints that Python. Missing packages are installed: as root from
-# Debian's where the file names some, else into .deps/python. What cannot be had is said in one line.
+# Debian's where the file names some, else into .deps/python, in the versions of the .lock beside the file, by hash. What
+# cannot be had is said in one line.
 # SPMV_DEPS=none installs nothing.
 #
 # The requirements file says in comments what it needs:
@@ -39,7 +40,7 @@ if [ "${SPMV_DEPS:-}" != none ]; then
   fi
   echo "setup: installing ${requirements#"$root"/} into .deps/python" >&2
   python3 -m venv "$root/.deps/python" >/dev/null 2>&1 &&
-    "$root/.deps/python/bin/pip" install -q -r "$requirements" >/dev/null 2>&1
+    "$root/.deps/python/bin/pip" install -q --require-hashes -r "${requirements%.txt}.lock" >/dev/null 2>&1
   find_one "$@"
 fi
 echo "setup: $(said without); to have it: apt-get install ${packages[*]}, or pip install -r ${requirements#"$root"/}" >&2
