@@ -3,10 +3,11 @@
 # writes where they are. make calls it when OUTPUT.mk is missing or older than this script.
 #
 # A library is there when $CXX compiles and links a line that uses it, so one installed by hand
-# counts (CPATH and LIBRARY_PATH lead to it). A missing one is installed as a package by root, and
-# by a user who may sudo without a password; for others the package is unpacked into .deps/. A
-# .deps/ that is already there comes first and needs no network.
+# counts (CPATH and LIBRARY_PATH lead to it). A missing one is installed as a package by root, and by
+# `make setup` where sudo asks for no password; else the package is unpacked into .deps/. A .deps/
+# that is already there comes first and needs no network.
 #
+#   SPMV_DEPS=system  install packages by sudo: make setup
 #   SPMV_DEPS=local   fill .deps/ whatever the system has, to carry it to a machine with no network
 #   SPMV_DEPS=none    install nothing, say what is missing
 #   SPMV_LIBRARIES="fmt zlib"   look for these alone, of those below
@@ -150,7 +151,7 @@ install_packages() {  # PACKAGE...
 # apt's lists of packages may be missing or old, and only root can renew them: then with lists of our
 # own. The libraries are static ones, so that nothing has to be found again when a program starts.
 unpack_packages() {  # PACKAGE...
-  say "unpacking $* into .deps/"
+  say "unpacking $* into .deps/$(! sudo -n true 2>/dev/null || echo '; make setup installs them for the whole system')"
   download "$@" || {
     mkdir -p "$scratch"/apt/{lists,archives}/partial
     apt_options+=(-o Dir::State::Lists="$scratch/apt/lists" -o Dir::Cache="$scratch/apt"
@@ -189,7 +190,7 @@ get() {  # NAME...
     unpack_packages "${packages[@]}"
   elif [ "$(id -u)" = 0 ]; then
     install_packages "${packages[@]}"
-  elif sudo -n true 2>/dev/null; then
+  elif [ "$mode" = system ] && sudo -n true 2>/dev/null; then
     as_root=(sudo -n)
     install_packages "${packages[@]}"
   else

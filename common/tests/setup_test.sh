@@ -45,6 +45,26 @@ holds 'what is required is' set_up 1 "CXX=$scratch/without"
 holds 'and named' grep -q 'zlib is missing' "$scratch/err"
 holds 'nothing is written then' test ! -e "$scratch/found.mk"
 
+# A user who may sudo without a password: packages are installed by `make setup` alone.
+mkdir "$scratch/user"
+printf '#!/bin/sh\ncase $1 in -u) echo 1000 ;; *) echo somebody ;; esac\n' >"$scratch/user/id"
+printf '#!/bin/sh\necho "sudo $*" >>"%s/calls"\n' "$scratch" >"$scratch/user/sudo"
+printf '#!/bin/sh\necho "${0##*/} $*" >>"%s/calls"\nexit 1\n' "$scratch" | tee "$scratch/user/apt-get" "$scratch/user/apt-cache" >/dev/null
+chmod +x "$scratch"/user/*
+compiler_without thrust/
+mkdir -p "$scratch/tree/common/build"
+cp "$root/common/build/setup.sh" "$scratch/tree/common/build"
+as_user() {  # MODE: what is called, and what is said in $scratch/err
+  rm -f "$scratch/calls"
+  env "SPMV_DEPS=$1" "PATH=$scratch/user:$PATH" "CXX=$scratch/without" "CPATH=$root/common:$root/common/simt/include" \
+    bash "$scratch/tree/common/build/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/err" || true
+}
+as_user ''
+holds 'nothing is installed unasked' bash -c "! grep -E 'sudo.*install|^apt-get.* install' '$scratch/calls'"
+holds 'but unpacked, and said how to install it' grep -q 'into .deps/; make setup installs' "$scratch/err"
+as_user system
+holds 'make setup installs' grep -Eq '^sudo -n .*apt-get .*install' "$scratch/calls"
+
 # A toolkit whose Thrust is not for this compiler.
 mkdir -p "$scratch"/toolkit/{bin,include/cccl/thrust}
 printf '#!/bin/sh\n' >"$scratch/toolkit/bin/nvcc"
