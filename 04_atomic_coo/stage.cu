@@ -110,7 +110,8 @@ class AtomicCooWarp final : public AtomicSpmv<T> {
                 .name = "atomic_coo",
                 .format = "COO",
                 .idea = "triplets in any order, one atomic per product",
-                .source = "Emmanuel and Vorobyev, section 3"},
+                .source = "Emmanuel and Vorobyev, section 3",
+                .needs_triplets = true},
                [](const auto& problem) { return make<AtomicCoo>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_sorted_runs",

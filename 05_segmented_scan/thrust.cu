@@ -31,7 +31,8 @@ class SegscanThrust final : public Spmv<T> {
                 .format = "COO",
                 .idea = "Thrust's reduce_by_key",
                 .source = "the library Thrust",
-                .runs_on = device::kThrustRunsOnDevice ? RunsOn::kDevice : RunsOn::kHost},
+                .runs_on = device::kThrustRunsOnDevice ? RunsOn::kDevice : RunsOn::kHost,
+                .needs_triplets = true},
                [](const auto& problem) { return make<SegscanThrust>(problem); });
 
 }  // namespace

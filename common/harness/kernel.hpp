@@ -68,8 +68,9 @@ struct KernelInfo {
   std::string idea;    // a line
   std::string source;  // paper, and algorithm or section
   RunsOn runs_on = RunsOn::kDevice;
-  bool in_ladder = false;    // stands for its step in `spmv --ladder`
-  void (*open)() = nullptr;  // one-time library initialisation, excluded from setup time
+  bool needs_triplets = false;  // Matrix::coo, in the order of the file (triplets_of())
+  bool in_ladder = false;       // stands for its step in `spmv --ladder`
+  void (*open)() = nullptr;     // one-time library initialisation, excluded from setup time
 };
 
 struct Kernel {

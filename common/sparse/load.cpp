@@ -97,6 +97,30 @@ MatrixSource find_matrix(const std::string& spec) {
           entry->source};
 }
 
+// What was merged, and is zero or not finite, of the entries that the file stores: of a file of one
+// triangle those outside of the diagonal stand twice in `matrix`.
+template <typename T>
+void count_entries(Matrix<T>& matrix) {
+  const Coo<T>& coo = matrix.coo;
+  const Csr<T>& csr = matrix.csr;
+  Index merged[2] = {}, zeros[2] = {}, non_finite[2] = {};  // outside of the diagonal, and on it
+  for (Index k = 0; k < coo.nnz(); ++k) {
+    const bool on_diagonal = coo.row_indices[k] == coo.column_indices[k];
+    ++merged[on_diagonal];
+    zeros[on_diagonal] += coo.values[k] == T{0};
+    non_finite[on_diagonal] += !std::isfinite(coo.values[k]);
+  }
+  for (Index row = 0; row < csr.rows; ++row) {
+    for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
+      --merged[csr.column_indices[k] == row];
+    }
+  }
+  const Index copies = coo.is_expanded ? 2 : 1;
+  matrix.duplicates = merged[0] / copies + merged[1];
+  matrix.explicit_zeros = zeros[0] / copies + zeros[1];
+  matrix.non_finite = non_finite[0] / copies + non_finite[1];
+}
+
 template <typename T>
 Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
   Matrix<T> matrix;
@@ -107,13 +131,14 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
   }
   if (is_npz(matrix.source.detail)) {
     matrix.csr = read_npz<T>(matrix.source.detail, options, &matrix.duplicates);
+    for (const T value : matrix.csr.values) {
+      matrix.explicit_zeros += value == T{0};
+      matrix.non_finite += !std::isfinite(value);
+    }
   } else {
     matrix.coo = read_matrix_market<T>(matrix.source.detail, options);
-    matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
-  }
-  for (const T value : matrix.coo.values.empty() ? matrix.csr.values : matrix.coo.values) {
-    matrix.explicit_zeros += value == T{0};
-    matrix.non_finite += !std::isfinite(value);
+    matrix.csr = to_csr(matrix.coo);
+    count_entries(matrix);
   }
   if (!options.keep_coo) matrix.coo = {};
   return matrix;

@@ -28,8 +28,9 @@ const char* to_string(MatrixSource::Origin origin);
 struct LoadOptions {
   // Of a complex file the real parts are read; false: it is refused.
   bool real_part = false;
-  // Whether Matrix::coo is kept. Off, since it takes more memory than the CSR matrix that nearly
-  // everyone wants; to_coo(csr) gives row-major triplets.
+  // Whether Matrix::coo is kept, for kernels that need the triplets (KernelInfo::needs_triplets).
+  // Off, since it takes more memory than the CSR matrix that nearly everyone wants; to_coo(csr)
+  // gives row-major triplets.
   bool keep_coo = false;
   // A matrix that would need more is refused before anything is allocated for it. 0:
   // default_memory_limit().
@@ -48,6 +49,7 @@ struct Matrix {
   Coo<T> coo;
   Csr<T> csr;
   MatrixSource source;
+  // Counted in the file, where an entry and its mirror image are one:
   Index duplicates = 0;      // entries that were merged into others
   Index explicit_zeros = 0;  // stored entries whose value is zero
   Index non_finite = 0;      // stored entries that are NaN or infinite

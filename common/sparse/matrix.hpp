@@ -25,6 +25,7 @@ struct Coo {
   std::vector<Index> row_indices;     // nnz
   std::vector<Index> column_indices;  // nnz
   std::vector<T> values;              // nnz
+  bool is_expanded = false;           // of a file that stores one triangle
 
   Index nnz() const { return static_cast<Index>(values.size()); }
   void add(Index row, Index column, T value) {

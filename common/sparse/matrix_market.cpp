@@ -70,6 +70,13 @@ class Lines {
     return line;
   }
 
+  // The first bytes of the text, before any line was given out: as many as a format's mark is deep.
+  std::string_view beginning() {
+    while (text_.size() < 1024 && fill()) {
+    }
+    return text_;
+  }
+
   // Of the line that was given out last.
   std::size_t number() const { return number_; }
 
@@ -240,7 +247,67 @@ struct Layout {
   }
 };
 
+// What else a file may be that somebody has downloaded, and what to do with it; null: nothing that
+// is known here.
+const char* other_format(std::string_view text) {
+  using namespace std::string_view_literals;
+  const auto is_at = [text](std::size_t place, std::string_view mark) {
+    return text.size() > place && text.substr(place).starts_with(mark);
+  };
+  struct Known {
+    std::size_t place;
+    std::string_view mark;
+    const char* what;
+  };
+  static constexpr Known kKnown[] = {
+      {257, "ustar"sv,
+       "a tar archive, as SuiteSparse has them: tar xf FILE, and give the .mtx in it"},
+      {0, "PK\x03\x04"sv, "a ZIP archive: unzip FILE, and give the .mtx in it"},
+      {0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive: 7z x FILE, and give the .mtx in it"},
+      {0, "Rar!"sv, "a RAR archive: unrar x FILE, and give the .mtx in it"},
+      {0, "BZh"sv, "compressed by bzip2: bunzip2 FILE (of an archive: tar xf FILE)"},
+      {0, "\xfd\x37zXZ"sv, "compressed by xz: unxz FILE (of an archive: tar xf FILE)"},
+      {0, "\x28\xb5\x2f\xfd"sv,
+       "compressed by Zstandard: unzstd FILE (of an archive: tar xf FILE)"},
+      {0, "\x04\x22\x4d\x18"sv, "compressed by LZ4: unlz4 FILE (of an archive: tar xf FILE)"},
+      {0, "\x5d\0\0"sv, "compressed by LZMA: unlzma FILE (of an archive: tar xf FILE)"},
+      {0, "LZIP"sv, "compressed by lzip: lzip -d FILE (of an archive: tar xf FILE)"},
+      {0, "\x1f\x9d"sv, "compressed by compress: uncompress FILE (of an archive: tar xf FILE)"},
+      {0, "\x1f\x8b"sv, "compressed by gzip twice: gunzip FILE"},
+      {0, "MATLAB"sv, "a MATLAB file: mmwrite() of MATLAB or SciPy writes Matrix Market"},
+      {0, "\x89HDF"sv,
+       "an HDF5 file (MATLAB 7.3): mmwrite() of MATLAB or SciPy writes Matrix Market"},
+      {0, "version https://git-lfs"sv, "a pointer of Git LFS in place of the file: git lfs pull"},
+      {0, "\xff\xfe"sv, "a text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE"},
+      {0, "\xfe\xff"sv, "a text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE"},
+  };
+  for (const Known& known : kKnown) {
+    if (is_at(known.place, known.mark)) return known.what;
+  }
+  // Harwell-Boeing and Rutherford-Boeing: a title, a line of numbers, then such as "RUA  10  10
+  // 30".
+  std::size_t line = 0;
+  for (int number = 1; number < 3 && line != std::string_view::npos; ++number) {
+    line = text.find('\n', line);
+    if (line != std::string_view::npos) ++line;
+  }
+  const auto one_of = [&](std::size_t at, std::string_view letters) {
+    return at < text.size() && letters.find(text[at]) != std::string_view::npos;
+  };
+  if (line != std::string_view::npos && one_of(line, "RCPIQrcpiq") &&
+      one_of(line + 1, "SUHZRsuhzr") && one_of(line + 2, "AEae") && one_of(line + 3, " \t") &&
+      one_of(text.find_first_not_of(" \t", line + 3), "0123456789")) {
+    return "a Harwell-Boeing file: SuiteSparse has the same as Matrix Market, and SciPy's "
+           "hb_read() "
+           "and mmwrite() convert it";
+  }
+  return nullptr;
+}
+
 Layout read_banner(Lines& lines, const LoadOptions& options) {
+  if (const char* const what = other_format(lines.beginning())) {
+    lines.fail_in_file(std::string("is ") + what);
+  }
   std::string_view line = lines.next();
   if (line.empty()) lines.fail_in_file("the file is empty; fetch it again");
   constexpr std::string_view kBomOfUtf8 = "\xef\xbb\xbf";
@@ -415,6 +482,7 @@ Coo<T> read_rows(const std::filesystem::path& path, Index first, Index end,
   Coo<T> kept;
   kept.rows = end - first;
   kept.cols = layout.cols;
+  kept.is_expanded = layout.is_mirrored;
   if (is_whole) {  // pages that stay unused cost nothing
     const auto capacity = static_cast<std::size_t>(layout.least_nonzeros());
     kept.row_indices.reserve(capacity);

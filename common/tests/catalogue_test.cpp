@@ -153,6 +153,28 @@ TEST_CASE("a path is read and its oddities are counted", "[load]") {
   CHECK(load_matrix<double>(path.string()).coo.nnz() == 0);
 }
 
+// An entry outside of the diagonal and its mirror image are one entry of the file.
+TEST_CASE("the oddities of a symmetric file are counted as they stand in it", "[load]") {
+  const DataDirectory data;
+  const auto load = [&](const std::string& entries) {
+    const fs::path path = data.write("odd.mtx", 0, "3 3 " + entries);
+    std::ifstream in(path);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    text.replace(text.find("general"), 7, "symmetric");
+    std::ofstream(path) << text;
+    return load_matrix<double>(path.string());
+  };
+  const Matrix<double> all =
+      load("8\n1 1 1\n1 1 2\n2 1 3\n2 1 4\n3 1 0\n3 3 0\n3 2 nan\n2 2 inf\n");
+  CHECK(all.duplicates == 2);
+  CHECK(all.explicit_zeros == 2);
+  CHECK(all.non_finite == 2);
+  CHECK(all.csr.nnz() == 9);
+  const Matrix<double> thrice = load("3\n2 1 1\n2 1 1\n2 1 1\n");
+  CHECK(thrice.duplicates == 2);
+  CHECK(thrice.csr.values == std::vector<double>{3, 3});
+}
+
 TEST_CASE("what is no matrix is refused with what was tried", "[load]") {
   const DataDirectory data;
   const std::string tried =
