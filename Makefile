@@ -26,7 +26,7 @@ EXAMPLES := $(OUT)/conjugate_gradients $(OUT)/first_product
 $(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/%.cu)
 	$(link)
 
-.PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
+.PHONY: help setup size run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn slides questions test-questions bench figures pictures program report site test-site test-plots handout grade \
   test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
 
@@ -44,7 +44,7 @@ help:  ## this list
 	@echo '  make -C 03_csr_vector check                            points: right, safe, and little asked of memory?'
 
 run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(kernel_option) \
+	@$(SPMV) $(if $(MATRIX),--matrix $(call typed,MATRIX)) --precision $(PRECISION) $(kernel_option) \
 	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),--wide,--ladder)) $(ARGS) $(or_quit)
 	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make learn                      ten puzzles, then the exercise of each step'; \
 	  echo '      make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
@@ -86,8 +86,11 @@ try:  ## both commands, and run, test and check of every step, a line each: with
 
 # FIND=worst: it opens at the worst request (common/watch/README.md).
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
-	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
-	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS) $(or_quit)
+	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix $(call typed,MATRIX) \
+	  --kernels $(call typed,KERNELS) --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace $(call typed,TRACE)) $(ARGS) $(or_quit)
+
+setup:  ## install missing libraries for the whole system, by sudo (without this they are unpacked into .deps/)
+	@SPMV_DEPS=system common/build/setup.sh $(BACKEND) $(ROOT)/build/setup-$(BACKEND).mk $(or_quit)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some; ARGS=large makes large ones)
 	@$(if $(filter large,$(ARGS)),plots/python.sh plots/measure/large_matrices.py $(filter-out large,$(ARGS)),\
@@ -100,7 +103,7 @@ cusparse:  ## fetch the newest cuSPARSE (230 MB) into .deps/cusparse, for the ke
 	@bash common/peers/get.sh cusparse $(or_quit)
 
 info: $(SPMV)  ## describe MATRIX: sizes, row lengths, a picture
-	@$(SPMV) info '$(MATRIX)' $(or_quit)
+	@$(SPMV) info $(call typed,MATRIX) $(or_quit)
 
 list: $(SPMV)  ## the kernels and the papers they come from
 	@$(SPMV) --list
@@ -128,7 +131,7 @@ build-programs: $(SPMV) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))
 compile_commands:  ## build/compile_commands.json, for clangd, clang-tidy and editors
 	@mkdir -p $(ROOT)/build
 	@$(MAKE) -n V=1 BACKEND=cpu CXX=clang++ COUNTING=1 OPENMP=-fopenmp OUT=$(ROOT)/build/nothing build >$(ROOT)/build/commands.txt
-	@{ echo '['; sed -nE 's/[\\"]/\\&/g; s#^.* -c ([^ ]+[.](cpp|cu)) -o .*$$#{"directory": "$(ROOT)", "file": "\1", "command": "&"},#p' \
+	@{ echo '['; sed -nE 's/[\\"]/\\&/g; s#^(.* -c ([^ ]+[.](cpp|cu)) -o [^ ]+).*$$#{"directory": "$(ROOT)", "file": "\2", "command": "\1"},#p' \
 	  $(ROOT)/build/commands.txt | sed '$$s/,$$//'; echo ']'; } >$(ROOT)/build/compile_commands.json
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
@@ -136,7 +139,7 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 
 # SET (those of plots/measure/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure/measure.py.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
-	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
+	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices $(call typed,$(if $(MATRICES),MATRICES,MATRIX)) \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 evidence: $(SPMV)  ## which records are stale or missing, and what measures them (BACKEND=cuda: notes this build's code first)

@@ -6,8 +6,8 @@
 #   CUDA_ARCHS="75 90" cuda backend: compute capabilities; default: that of the GPU here
 #   CXX                g++ 11 or later, clang++ 14 or later
 
-ifneq ($(words $(CURDIR)),1)
-  $(error make cannot work in '$(CURDIR)', whose name has a space: move it to a place without one)
+ifneq ($(words $(CURDIR))$(findstring ',$(CURDIR))$(findstring $$,$(CURDIR)),1)
+  $(error make cannot work in '$(CURDIR)', whose name has a space, an apostrophe or a dollar sign: move it to a place without)
 endif
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))../..)
 STEPS := $(sort $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)))
@@ -25,7 +25,14 @@ endif
 or_quit = || { status=$$?; case $$(sed -n 's/^SigCgt:.*\(.\)$$/\1/p' /proc/$$PPID/status) in \
   [4-7c-f]) kill -QUIT $$PPID; sleep 0.1 ;; *) exit $$status ;; esac; }
 # $(call refuse,TEXT): make ends with `error: TEXT`.
-refuse = $(shell { echo "error: $(1)" >&2; false; } $(or_quit))$(error $(1))
+refuse = $(shell { printf '%s\n' $(call quoted,error: $(1)) >&2; false; } $(or_quit))$(error $(1))
+# $(call quoted,TEXT): a word for the shell, whatever is in it. $(call typed,NAME): the value of a variable as it was typed,
+# a $ included.
+quoted = '$(subst ','\'',$(1))'
+typed = $(call quoted,$(value $(1)))
+# $(call found,NAME): the file that a variable names, looked for from here, and from where `make -C` was called.
+found = $(shell for file in $(call typed,$(1)) $(call quoted,$(PWD))/$(call typed,$(1)); do \
+  [ ! -e "$$file" ] || { printf '%s' "$$file"; exit; }; done; printf '%s' $(call typed,$(1)))
 
 # --- Backend --------------------------------------------------------------------------------------
 
@@ -75,10 +82,17 @@ ifeq ($(BACKEND),cpu)
 endif
 OUT := $(OUT)$(subst $() ,,$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX)))))
 
+# What another user has built, or a tree of another user.
+OWNER := $(shell for place in $(OUT) $(ROOT)/build $(ROOT); do [ ! -e $$place ] || { \
+  [ -w $$place ] || stat -c '%n belongs to %U' $$place; exit; }; done)
+ifneq ($(OWNER),)
+  $(call refuse,$(OWNER)$(comma) and you cannot write to it: copy the tree to a place of your own)
+endif
+
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES, MKL_LIBRARIES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
-NEEDS_NOTHING := help browser learn hint program test-learn slides questions test-questions clean try mkl cusparse check handout grade test-coursework format check-format lint compile_commands figures report site test-site notebook test-notebook test-plots
+NEEDS_NOTHING := help setup size browser learn hint program test-learn slides questions test-questions clean try mkl cusparse check handout grade test-coursework format check-format lint compile_commands figures report site test-site notebook test-notebook test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   # What was built names its sources by their full paths: in a directory that was moved, copied or
   # unpacked it would not notice that they change, and goes.
@@ -107,6 +121,9 @@ INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
 OPENMP := $(if $(COUNTING),,$(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp))
 CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O0,-O2) -g1
 ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) -I$(PARSED) $(INCLUDES) -pthread -MMD -MP
+# What is made is whole when it gets its name: another make may be at work in this tree.
+NEW = $@.$$$$
+NAMED = -MF $(NEW).d -MT $@ -c $< -o $(NEW) && mv $(NEW).d $(@:%.o=%).d && mv $(NEW) $@ || { rm -f $(NEW)*; false; }
 LIBRARIES := $(EXTRA_LIBRARIES) $(MKL_LIBRARIES) -lz -pthread
 
 ifeq ($(BACKEND),cpu)
@@ -209,7 +226,7 @@ LIGHT_CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
 $(light_objects): private CXXFLAGS := $(LIGHT_CXXFLAGS)
 
 # What is compiled, of how much: counted by `make -n` when the first is.
-BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL SOURCE,$(if $(filter command,$(origin $v)),$v='$($v)'))
+BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL SOURCE,$(if $(filter command,$(origin $v)),$v=$(subst $$,$$$$,$(call typed,$v))))
 to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 PWD="$(PWD)" $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
 progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
 
@@ -237,18 +254,20 @@ USE_PRECOMPILED = $(if $(INCLUDED),-include $(INCLUDED) -fpch-preprocess)
 define precompile  # DIRECTORY, host or device, FLAGS
 $(addprefix $(1)/,$(addsuffix .gch/$(2),$(INCLUDED) $(INCLUDED_IN_TESTS))): $(1)/%.gch/$(2): $(ROOT)/common/%
 	@mkdir -p $$(@D) && echo '  compile $$(progress)common/$$* for the $(2)' >&2
-	$$(QUIET)CCACHE_DISABLE=1 $$(CXX) $$(ALL_CXXFLAGS) $(3) $$< -o $$@
+	$$(QUIET)CCACHE_DISABLE=1 $$(CXX) $$(ALL_CXXFLAGS) $(3) $$(NAMED)
 endef
 $(foreach d,$(sort $(PARSED) $(LIGHT_PARSED)),$(eval $(call precompile,$(d),host,-x c++-header)))
 $(eval $(call precompile,$(PARSED),device,$$(patsubst c++,c++-header,$$(DEVICE_FLAGS))))
 $(LIGHT_PARSED)/%: private CXXFLAGS := $(LIGHT_CXXFLAGS)
+# (g++ tries every file of the directory.)
+$(PARSED)/% $(LIGHT_PARSED)/%: private NEW = $(@D)-$(@F).$$$$
 
 # The header of `make mkl` is for one source, so that all others stay as they are.
 $(OUT)/common/peers/mkl.cpp.o: private INCLUDES += $(if $(MKL_LIBRARIES),-DHAVE_MKL -isystem $(ROOT)/.deps/mkl/include)
 
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call parsed,host)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(USE_PRECOMPILED) -c $< -o $@
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(USE_PRECOMPILED) $(NAMED)
 
 ifeq ($(BACKEND),cpu)
 # On the CPU backend Thrust works on the host's memory: nothing for simt to count. (Its references to
@@ -256,25 +275,26 @@ ifeq ($(BACKEND),cpu)
 $(OUT)/%/thrust.cu.o: private DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
   -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_$(if $(OPENMP),OMP,CPP) -fno-sanitize=undefined
 
+# A warning in a template, once and not per instantiation.
+ONCE := python3 $(ROOT)/common/build/once.py
 $(OUT)/%.cu.o: $(ROOT)/%.cu $(call parsed,device)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) -c $< -o $@
+	$(QUIET)$(ONCE) $(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) $(NAMED)
 else
 $(OUT)/%.cu.o: $(ROOT)/%.cu
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
-	$(QUIET)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
+	$(QUIET)$(NVCC) $(NVCC_FLAGS) $(NAMED)
 endif
 
 # An `extern __shared__ T name[]` is declared in a kernel and defined nowhere: on the CPU backend
 # each such name becomes an array as large as a block's shared memory can be (simt/types.hpp).
 define link
 @mkdir -p $(@D) && echo '  link    $(patsubst $(ROOT)/%,%,$@)' >&2
-$(if $(filter cpu,$(BACKEND)),@readelf -sW $(filter %.cu.o,$^) /dev/null 2>/dev/null | awk \
+$(QUIET)$(if $(filter cpu,$(BACKEND)),{ readelf -sW $(filter %.cu.o,$^) /dev/null 2>/dev/null | awk \
   '$$4 == "TLS" && $$7 == "UND" && $$8 !~ /^(threadIdx|blockIdx|blockDim|gridDim|_ZN4simt)/ \
    { print "__thread unsigned char __attribute__((aligned(128))) " $$8 "[227 * 1024];" }' \
-  | sort -u > $@.shared.c)
-$(if $(filter cpu,$(BACKEND)),@$(CXX) -w -x c -c $@.shared.c -o $@.shared.o)
-$(QUIET)$(LINK) $(filter %.o,$^) $(if $(filter cpu,$(BACKEND)),$@.shared.o) $(LIBRARIES) -o $@
+  | sort -u >$(NEW).c; } && $(CXX) -w -x c -c $(NEW).c -o $(NEW).o && )$(LINK) $(filter %.o,$^) \
+  $(if $(filter cpu,$(BACKEND)),$(NEW).o) $(LIBRARIES) -o $(NEW) && mv $(NEW) $@; status=$$?; rm -f $(NEW)*; exit $$status
 endef
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

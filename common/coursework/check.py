@@ -29,6 +29,7 @@ from exercises import (
     drawn,
     given_files,
     read_step,
+    source_text,
     sources_of,
     worst_line,
     write_files,
@@ -490,7 +491,7 @@ def main():
         )
         if names[:1] == ["--kernel"]:
             file, names = Path(names[1]), names[2:]
-            text = file.read_text(encoding="utf-8")
+            text = source_text(file)
             replaced = str(replaced_file(directory, file, text).relative_to(directory))
             step.exercises = [exercise for exercise in step.exercises if replaced in exercise.files]
             if not step.exercises:

@@ -267,14 +267,27 @@ def holes_of(step):
     return holes
 
 
+def source_text(path, data=None):
+    """The text of a source that somebody wrote, who may have another editor: a mark in front goes, as do line ends with \\r,
+    and what is not UTF-8 is taken for Windows-1252. `data`: what the file holds, if it is not there. Raises ExerciseError."""
+    data = Path(path).read_bytes() if data is None else data
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        what = "is UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "has a zero byte here"
+        raise ExerciseError(f"{path}:{line}: the file {what}; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    return text.replace("\r\n", "\n")
+
+
 def included(path, found):
     """Adds to the set `found` the path and all that it includes of the steps, and returns it."""
     path = path.resolve()
     if path not in found and path.is_file():
         found.add(path)
-        for name in re.findall(
-            r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE
-        ):
+        for name in re.findall(r'^#include "([^"]+)"', source_text(path), re.MULTILINE):
             included(path.parent / name, found)
     return found
 
@@ -292,7 +305,7 @@ def sources_of(step, directory):
             included(path, found)
     files = {}
     for path in sorted(found):
-        text = path.read_text(encoding="utf-8")
+        text = source_text(path)
         files[str(path.relative_to(directory.parent))] = (
             text if directory in path.parents else without_marks(text)
         )

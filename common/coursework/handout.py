@@ -33,6 +33,7 @@ COMMON = [
     "build/build.mk",
     "build/stage.mk",
     "build/setup.sh",
+    "build/once.py",
     "build/precompiled.hpp",
     "sparse/*",
     "device/*",

@@ -1,20 +1,106 @@
 #!/usr/bin/env python3
 """For `make run KERNEL=mine.cuh`: mine.py STEP_DIRECTORY MINE FROM OUTPUT
 
-Copies what of a step includes the kernel that MINE is a version of to OUTPUT/STEP, with MINE in its
-place and all of it in a namespace of its own, so that both versions fit into one program. MINE has
-the name of one of the step's files, or defines the same kernels; it is looked for in FROM, too, where
-make was called. Prints the sources to compile.
+Copies what of a step includes the kernel that MINE is a version of to OUTPUT/KEY/STEP, with MINE in its
+place and all of it in a namespace of its own, so that both versions fit into one program. KEY is of MINE's name and
+text: two versions that are run at the same time do not meet. MINE has the name of one of the step's files, or defines
+the same kernels; it is looked for in FROM, too, where make was called. Prints the sources to compile.
 """
 
+import hashlib
+import os
 import re
+import shutil
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from exercises import ExerciseError, included, read_step
+from exercises import ExerciseError, included, read_step, source_text
 
 KERNEL = re.compile(r"\b(\w+_kernel)\s*\(")
 NAMESPACE = re.compile(r"\bnamespace\s+spmv\s*\{")
+KEPT = 4  # directories of older versions
+DECLARATION = re.compile(
+    r"(?:\btemplate\s*<([^<>;{}]*)>\s*)?[^;{}<>()]*\b__global__\b[^;{}]*?\b(\w+_kernel)\s*\(([^()]*)\)\s*[{;]"
+)
+KNOWN_TYPES = {"int", "unsigned", "char", "short", "bool", "float", "double", "long long", "size_t"}
+
+
+@dataclass
+class Signature:
+    """A kernel as it is declared: the kinds of its template's parameters, and the types of its own."""
+
+    line: int
+    template: list
+    types: list
+    text: str
+
+    def fits(self, other):
+        """Whether a launch of `other` launches this: as many parameters, pointers where pointers are passed, of the same
+        element. A type that is not known here may be any."""
+        if self.template != other.template or len(self.types) != len(other.types):
+            return False
+        return all(
+            (own == passed)
+            or "?" in (own[0], passed[0])
+            and own[1] == passed[1]
+            or not own[1]
+            and not passed[1]
+            for own, passed in zip(self.types, other.types)
+        )
+
+
+def type_of(parameter, template):
+    """(element, pointers) of a parameter; "?" for an element that is not known here."""
+    words = re.sub(
+        r"\b(const|volatile|__restrict__|__restrict|restrict|std::)\b|=.*", " ", parameter
+    )
+    pointers = words.count("*") + words.count("[")
+    names = re.sub(r"[*&\[\]\d]", " ", words).split()
+    if len(names) > 1:
+        names.pop()  # its own
+    element = {"Index": "int", "unsigned int": "unsigned", "std::size_t": "size_t"}.get(
+        " ".join(names), " ".join(names)
+    )
+    if element in template:
+        return f"template parameter {template.index(element) + 1}", pointers
+    return element if element in KNOWN_TYPES else "?", pointers
+
+
+def signatures(text):
+    """{kernel: Signature} of what a source declares."""
+    code = re.sub(
+        r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|\b__launch_bounds__\s*\([^()]*\)",
+        lambda match: re.sub(r"[^\n]", " ", match[0]),
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    found = {}
+    for match in DECLARATION.finditer(code):
+        head, name, body = match.groups()
+        pieces = [piece.strip() for piece in (head or "").split(",") if piece.strip()]
+        names = [piece.partition("=")[0].split()[-1] for piece in pieces]
+        kinds = ["type" if re.match(r"typename|class", piece) else "value" for piece in pieces]
+        parameters = [" ".join(piece.split()) for piece in body.split(",") if piece.strip()]
+        shown = f"template <{', '.join(pieces)}> " if pieces else ""
+        found[name] = Signature(
+            code.count("\n", 0, match.start(2)) + 1,
+            kinds,
+            [type_of(parameter, names) for parameter in parameters],
+            f"{shown}({', '.join(parameters)})",
+        )
+    return found
+
+
+def check_signatures(mine, text, old):
+    """Says of a kernel that the step cannot launch what it takes, and what the step passes."""
+    own = signatures(text)
+    for name, wanted in signatures(old.read_text(encoding="utf-8")).items():
+        if name in own and not own[name].fits(wanted):
+            raise ExerciseError(
+                f"{mine}:{own[name].line}: {name} is {own[name].text}, and the step launches {wanted.text}"
+            )
 
 
 def replaced_file(directory, mine, text):
@@ -22,17 +108,23 @@ def replaced_file(directory, mine, text):
     used = set().union(*included_by_sources(directory).values())
     headers = sorted(path for path in directory.rglob("*.cuh") if path.resolve() in used)
     defined = set(KERNEL.findall(text))
-    for path in headers:
-        if path.name == mine.name:
-            return path
-    for path in headers:
-        if defined & set(KERNEL.findall(path.read_text(encoding="utf-8"))):
-            return path
-    names = {path.name: KERNEL.findall(path.read_text(encoding="utf-8")) for path in headers}
-    wanted = ", ".join(f"{kernels[0]} ({name})" for name, kernels in names.items() if kernels)
-    raise ExerciseError(
-        f"{mine} defines no kernel of {directory.name}; give it the name and the parameters of one: {wanted}"
-    )
+    kernels = {path: KERNEL.findall(path.read_text(encoding="utf-8")) for path in headers}
+    found = [
+        path
+        for path in headers
+        if path.name == mine.name and (defined & set(kernels[path]) or not kernels[path])
+    ]
+    found += [path for path in headers if defined & set(kernels[path])]
+    if not found:
+        wanted = ", ".join(f"{names[0]} ({path.name})" for path, names in kernels.items() if names)
+        has = f" (it has {', '.join(sorted(defined))})" if defined else ""
+        raise ExerciseError(
+            f"{mine} defines no kernel of {directory.name}{has}; give it the name and the parameters of one: {wanted}"
+        )
+    if not NAMESPACE.search(text):
+        raise ExerciseError(f"{mine} has no 'namespace spmv {{', in which its kernels have to be")
+    check_signatures(mine, text, found[0])
+    return found[0]
 
 
 def included_by_sources(directory):
@@ -47,7 +139,19 @@ def included_by_sources(directory):
 def write_if_new(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        new = path.with_name(f"{path.name}.{os.getpid()}")
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+
+
+def remove_old(output):
+    """Of the directories beside `output` the youngest stay, and those of the last minutes, which others may be using. What
+    was compiled of the others goes, too."""
+    others = sorted(output.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[KEPT:]:
+        if path != output and path.stat().st_mtime < time.time() - 600:
+            for place in (path, *path.parents[1].glob(f"*/mine/{path.name}")):
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def write_version(directory, old, text, namespace, register, output):
@@ -85,15 +189,16 @@ def main():
     if not mine.exists() and (Path(sys.argv[3]) / mine).exists():
         mine = Path(sys.argv[3]) / mine
     try:
-        text = mine.read_text(encoding="utf-8")
-        if not NAMESPACE.search(text):
-            raise ExerciseError(
-                f"{mine} has no 'namespace spmv {{', in which its kernels have to be"
-            )
+        text = source_text(mine)
         old = replaced_file(directory, mine, text)
-        text = f'#line 1 "{mine.resolve()}"\n{text}'  # messages name the file that was given
+        name = str(mine.resolve()).replace("\\", "\\\\").replace('"', '\\"')
+        text = f'#line 1 "{name}"\n{text}'  # messages name the file that was given
         register = f'#define MINE_KERNELS "{patterns(directory, str(old.relative_to(directory)))}"\n#include "coursework/mine.hpp"\n'
+        output /= hashlib.sha256(f"{directory.name}\0{text}".encode()).hexdigest()[:12]
+        output.mkdir(parents=True, exist_ok=True)
+        os.utime(output)
         write_version(directory, old, text, "mine", register, output)
+        remove_old(output)
     except OSError as error:
         sys.exit(f"error: {error.filename}: {error.strerror}; give KERNEL= a .cuh")
     except (ExerciseError, UnicodeError) as error:

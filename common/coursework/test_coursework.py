@@ -225,17 +225,89 @@ class OwnKernel(Scratch):
         ):
             self.assertRegex(
                 done.stderr,
-                r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)",
+                r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector .*; .*csr_vector_kernel \(csr_vector\.cuh\)",
             )
         file.write_text(attacks.right(), encoding="utf-8")
         done = script("mine.py", step, file, place, place / "out")
         self.assertEqual(
             (done.returncode, done.stderr, Path(done.stdout.strip()).name), (0, "", "stage.cu")
         )
-        text = (place / "out" / GRADED / "csr_vector.cuh").read_text(encoding="utf-8")
+        text = (Path(done.stdout.strip()).parent / "csr_vector.cuh").read_text(encoding="utf-8")
         self.assertTrue(
             text.startswith(f'#line 1 "{file.resolve()}"\n')
         )  # by which the compiler's messages name it
+
+    def test_two_versions_do_not_meet(self):
+        step, place = ROOT / GRADED, self.directory
+        places = set()
+        for name, text in (("a", ""), ("b", ""), ("a", "// changed\n")):
+            file = place / f"{name}.cuh"
+            file.write_text(text + attacks.right(), encoding="utf-8")
+            done = script("mine.py", step, file, place, place / "out")
+            places.add(Path(done.stdout.strip()).parents[1])
+        self.assertEqual(len(places), 3)
+        self.assertEqual({path.parent for path in places}, {place / "out"})
+
+    def test_a_kernel_that_the_step_cannot_launch(self):
+        right = attacks.right()
+        head = r"^error: \S+/mine\.cuh:\d+: csr_vector_kernel is (.*), and the step launches template <int lanes_per_row, typename T> \(int rows, "
+        for old, new, shown in (
+            ("T alpha, const T* x, T beta, T* y", "const T* x, T* y", "const T* x, T* y\\)"),
+            (
+                "int rows, const int* row_offsets",
+                "const int* row_offsets, int rows",
+                "template <int",
+            ),
+            (
+                "template <int lanes_per_row, typename T>",
+                "template <typename T>",
+                "template <typename T>",
+            ),
+            ("const T* values", "const double* values", "const double"),
+        ):
+            done = self.version(
+                re.sub(r"\s+".join(map(re.escape, old.split())), new, right, count=1)
+            )
+            self.assertRegex(done.stderr, head)
+            self.assertIn(shown.replace("\\", ""), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+        for old, new in (
+            ("const int* row_offsets", "const int* __restrict__ offsets /* , */"),
+            ("typename T", "class Real = double"),
+            ("int rows", "const Index rows"),
+        ):
+            text = right.replace(old, new, 1)
+            text = re.sub(r"\bT\b", "Real", text) if "Real" in new else text
+            self.assertEqual(self.version(text).stderr, "")
+        self.assertRegex(
+            self.version(right.replace("spmv", "mine")).stderr,
+            "^error: .* has no 'namespace spmv {'",
+        )
+
+    def version(self, text):
+        file = self.directory / "mine.cuh"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return script("mine.py", ROOT / GRADED, file, self.directory, self.directory / "out")
+
+    def test_encodings(self):
+        """One answer of all commands: what a compiler reads is read, and UTF-16 is refused with file and line."""
+        right = attacks.right()
+        for data in (
+            b"\xef\xbb\xbf" + right.encode(),
+            right.replace("\n", "\r\n").encode(),
+            "// größer, \u2013\n".encode("cp1252") + right.encode(),
+        ):
+            done = self.version(data)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for encoding in "utf-16", "utf-16-le", "utf-16-be":
+            done = self.version(right.encode(encoding))
+            self.assertRegex(
+                done.stderr, r"^error: \S+/mine\.cuh:1: the file .*; save it as UTF-8$"
+            )
+            done = script("check.py", ROOT / GRADED, "--kernel", self.directory / "mine.cuh")
+            self.assertRegex(
+                done.stderr, r"^error: \S+/mine\.cuh:1: the file .*; save it as UTF-8$"
+            )
 
     def test_a_file_that_the_step_does_not_use(self):
         step = shutil.copytree(ROOT / GRADED, self.directory / GRADED)
@@ -243,7 +315,7 @@ class OwnKernel(Scratch):
             "namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8"
         )
         done = script("mine.py", step, "mine.cuh", step, self.directory / "out")
-        self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; ")
+        self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector \(it has mine_kernel\); ")
 
 
 class Checks(Scratch):

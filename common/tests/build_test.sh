@@ -18,7 +18,7 @@ answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh";
 
 tree=$scratch/first
 mkdir -p "$tree/01_answer" "$tree/common/build" "$tree/common/harness" "$tree/common/simt/include"
-cp common/build/build.mk common/build/stage.mk "$tree/common/build/"
+cp common/build/{build.mk,stage.mk,once.py} "$tree/common/build/"
 [ -e build/setup-cpu.mk ] || common/build/setup.sh cpu build/setup-cpu.mk
 # The libraries are those that were found for this tree (setup_test.sh tests how).
 printf '%s\n' '#!/bin/sh' "mkdir -p \"\${2%/*}\" && sed 's|\$(ROOT)|$PWD|g' '$PWD/build/setup-cpu.mk' >\"\$2\"" >"$tree/common/build/setup.sh"
@@ -60,6 +60,50 @@ fails=(env --default-signal=QUIT make -C "$scratch/moved/01_answer" run BACKEND=
 ends 'a program that fails' '^the answer is wrong$' "${fails[@]}"
 ends 'a profile of the CUDA backend' '^error: PROFILE=1: .* BACKEND=cpu PROFILE=1$' "${fails[@]}" PROFILE=1 BACKEND=cuda NVCC=true
 ends 'no such backend' '^error: BACKEND=gpu: give cpu or cuda$' "${fails[@]}" BACKEND=gpu
+mkdir "$scratch/it's" && cp -r "$scratch"/moved/{common,01_answer} "$scratch/it's/"
+expect 'a place with an apostrophe is refused' 2 'make cannot work in' make -C "$scratch/it's/01_answer" run
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then  # as another user, who may read the tree alone
+  chmod 755 "$scratch"
+  ends 'a tree of another user' '^error: .*/moved/build/cpu-uncounted belongs to [a-z]+, and you cannot write to it: copy the tree' \
+    env --default-signal=QUIT setpriv --reuid=65534 --regid=65534 --clear-groups make -C "$scratch/moved/01_answer" run BACKEND=cpu COUNT=0
+fi
+
+# Two at once in one tree, of which neither meets what the other has half made.
+rm -rf "$scratch/moved/build/cpu"*
+answer "$scratch/moved" 42
+pids=()
+for one in first second; do
+  make -C "$scratch/moved/01_answer" run BACKEND=cpu COUNT=0 CXX="${CXX:-g++}" >"$scratch/$one.log" 2>&1 &
+  pids+=($!)
+done
+for pid in "${pids[@]}"; do
+  wait "$pid"
+  count 'two at once' $?
+done
+answer "$scratch/moved" 41
+
+# A warning in a template comes once, an error as it is, and the status is the compiler's.
+cat >"$scratch/compiler" <<'END'
+#!/bin/sh
+for n in 1 2 3; do
+  echo "mine.cuh: In instantiation of 'void f(T*) [with T = float; int n = $n]':" >&2
+  echo "stage.cu:9:5:   required from here" >&2
+  echo "mine.cuh:7:3: warning: unused variable 'a$n' [-Wunused-variable]" >&2
+  echo "    7 |   int a;" >&2
+  echo "mine.cuh:7:3: note: declared here" >&2
+done
+echo "mine.cuh:8:3: warning: another [-Wother]" >&2
+[ $# = 0 ] || { echo "mine.cuh: In function 'f':" >&2; echo "mine.cuh:9:3: error: wrong" >&2; exit 3; }
+END
+chmod +x "$scratch/compiler"
+python3 common/build/once.py "$scratch/compiler" 2>"$scratch/said"
+count 'a compiler that warns' $?
+[ "$(grep -c warning "$scratch/said") $(wc -l <"$scratch/said")" = '2 4' ]
+count 'each warning once, without its instantiation' $?
+python3 common/build/once.py "$scratch/compiler" fails 2>"$scratch/said"
+[ "$? $(tail -n 2 "$scratch/said" | tr '\n' ' ')" = "3 mine.cuh: In function 'f': mine.cuh:9:3: error: wrong " ]
+count 'an error with its function' $?
+
 (trap '' QUIT && ends_with 'a failure where make ignores the signal' 1 "$scratch/moved" && exit $failed) || failed=$((failed + 1))
 rm -rf "$scratch/moved/build/cpu"*
 answer "$scratch/moved" 42

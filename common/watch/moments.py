@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Where a kernel goes wrong, or is worst: what `make check` adds when it is not content.
 
-    moments.py PROGRAM STEP WATCH [--wrong] [KERNEL...]
+    moments.py PROGRAM STEP WATCH [--own FILE] [--wrong] [KERNEL...]
 
 Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong; where all
 are right, the request that touches most sectors it does not need. With the command printed the page opens there;
-WATCH is its beginning: "make watch". The kernels are all of the step, or those of KERNEL=mine.cuh if PROGRAM has any.
+WATCH is its beginning: "make watch"; FILE is what was given as KERNEL=. The kernels are all of the step, or those of FILE
+if PROGRAM has any.
 --wrong: something is known to be wrong, so if not on these matrices, then on larger ones.
 """
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -122,6 +124,10 @@ def worst(program, kernels, command):
 
 def main():
     words = [word for word in sys.argv[1:] if word != "--wrong"]
+    own = words.index("--own") if "--own" in words else 0
+    if own:
+        words[2] += f" KERNEL={shlex.quote(words[own + 1])}"
+        del words[own : own + 2]
     if len(words) < 3:
         sys.exit(__doc__)
     program, step, command, kernels = Path(words[0]), Path(words[1]), words[2], words[3:]
