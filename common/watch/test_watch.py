@@ -245,6 +245,20 @@ class Traces(Scratch):
         for t in traces.read(file):
             self.assertTrue(t["truncated"])
 
+    def test_what_has_nothing_to_show_says_why(self):
+        for matrix, kernel, message in (
+            ("stencil2d:0x0", "csr_scalar", "csr_scalar on stencil2d:0x0 launches nothing"),
+            ("powerlaw:60x60,nnz=400", "cds", "cds does not suit this matrix: .* values for 400"),
+        ):
+            done = subprocess.run(
+                [sys.executable, ROOT / "common/watch/watch.py", SPMV, self.scratch / "page.html"]
+                + ["--matrix", matrix, "--kernels", kernel],
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, rf"^error: {message}.*\n$")
+
     def test_bad_files_are_named(self):
         done = run("--trace", self.scratch / "no/such", "-m", "diagonal:3")
         self.assertEqual(done.returncode, 2)

@@ -57,6 +57,12 @@ def record(program, matrix, kernels, precision="f64", schedule="forward", *more,
         if done.returncode not in (0, 1) or not file.exists():
             sys.exit(done.stderr.strip() or f"error: {program} ended with status {done.returncode}")
         sys.stderr.write(done.stderr)
+        if not file.stat().st_size:
+            why = [line for line in done.stdout.splitlines() if line.startswith(tuple(kernels))]
+            why = [line for line in why if ": " in line]
+            raise traces.TraceError(
+                why[0] if why else f"no kernel of {', '.join(kernels)} runs on {matrix}"
+            )
         found = traces.read(file)
     position = {name: number for number, name in enumerate(kernels)}
     return sorted(found, key=lambda trace: position.get(trace["kernel"]["name"], len(position)))
@@ -137,6 +143,11 @@ def main():
                 arguments.program, matrix, kernels, arguments.precision, schedule, command=command
             )
         shown, stops = [trace["kernel"]["name"] for trace in found], []
+        empty = [trace["kernel"]["name"] for trace in found if not trace["events"]]
+        if empty:
+            raise traces.TraceError(
+                f"{empty[0]} on {found[0]['matrix']['name']} launches nothing: there is nothing to watch"
+            )
         if len(found) > 2:
             sys.exit(
                 f"error: two kernels fit beside each other; these are {', '.join(shown)}: name one or two in KERNELS"

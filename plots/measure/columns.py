@@ -87,6 +87,18 @@ COLUMNS = [
         sample=0.5,
     ),
     Column(
+        "order_ms",
+        "of a matrix whose name ends in `,order=`: to find and apply that order on the host",
+        MEDIAN,
+        varies=True,
+    ),
+    Column(
+        "permute_ms",
+        "likewise: to permute x, and y where rows are renumbered, on the GPU",
+        MEDIAN,
+        varies=True,
+    ),
+    Column(
         "alone",
         "whether no other process prepared matrices (`make bench SET=setup`)",
         on_page=NUMBER,

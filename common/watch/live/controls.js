@@ -25,8 +25,14 @@ const MATRICES = {
 
 function startLive({script, wasm, kernels}) {
   const live = {number: 0, timer: 0, file: null, seen: new Map()};
-  const worker = new Worker(URL.createObjectURL(new Blob([script], {type: "text/javascript"})));
-  worker.postMessage({wasm: Uint8Array.from(atob(wasm), c => c.charCodeAt(0))});
+  const source = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
+  let worker;
+  const startWorker = () => {
+    worker = new Worker(source);
+    worker.postMessage({wasm: Uint8Array.from(atob(wasm), c => c.charCodeAt(0))});
+    worker.onmessage = ({data}) => answered(data);
+    worker.onerror = event => ended(event.message);
+  };
 
   const select = options => make(
       "select", {},
@@ -74,6 +80,7 @@ function startLive({script, wasm, kernels}) {
         schedule =
             select(["forward", "reverse", "random", "turns", "lockstep"].map(name => [name]));
   const says = make("output", {className: "says"});
+  const stop = make("button", {type: "button", textContent: "stop", hidden: true});
   const table = make("table", {className: "totals seen"});
   const box = $("live");
   box.append(
@@ -83,7 +90,7 @@ function startLive({script, wasm, kernels}) {
       make(
           "div", {className: "buttons"}, label("matrix", matrix), label("size", size, sizeText),
           eachLabel, label("your .mtx", file), label("precision", precision),
-          label("schedule", schedule), says),
+          label("schedule", schedule), says, stop),
       table);
   box.hidden = false;
   mistake.parentNode.hidden = !mistakes.length;
@@ -146,6 +153,7 @@ function startLive({script, wasm, kernels}) {
     const other = beside.value && WAYS.includes(beside.value) === isWay() ? [beside.value] : [];
     const wanted = [...new Set([...other, chosen()])];
     says.textContent = "runs …";
+    stop.hidden = false;
     const files = matrix.value === "file" ? {[`/${live.file.name}`]: live.file.bytes} : {};
     live.wanted = wanted;
     const which = isWay() ? ["steps", "--gpus", gpus.value, "--way"] : [
@@ -167,14 +175,30 @@ function startLive({script, wasm, kernels}) {
     live.timer = setTimeout(run, 60);
   }
 
-  worker.onmessage = ({data: {number, err, text, milliseconds}}) => {
+  // Of a run that has nothing to show: what is shown stays, and that is said.
+  const ended = what => {
+    stop.hidden = true;
+    says.textContent = `${what} (below: ${document.title})`;
+    box.dataset.ran = live.number;
+  };
+  stop.onclick = () => {
+    worker.terminate();
+    ++live.number;
+    startWorker();
+    ended("stopped");
+  };
+  // The line that says why a kernel does not suit the matrix, or what was wrong.
+  const reasonOf = (out, err) => err.split("\n").find(line => line) ||
+      out.split("\n").find(
+          line => live.wanted.some(name => line.startsWith(`${name} `) && line.includes(": "))) ||
+      `${live.wanted.join(" and ")} cannot run on ${specification()}`;
+  const answered = ({number, out, err, text, milliseconds}) => {
     if (number !== live.number) return;
     const traces = text.split("\n").filter(line => line).map(line => JSON.parse(line));
-    if (!traces.length) {
-      says.textContent = err.split("\n").find(line => line) || "there is nothing to show";
-      box.dataset.ran = number;
-      return;
-    }
+    if (!traces.length) return ended(reasonOf(out, err));
+    if (traces.some(trace => !trace.events.length))
+      return ended(`on ${traces[0].matrix.name} nothing is launched`);
+    stop.hidden = true;
     traces.sort((a, b) => live.wanted.indexOf(a.kernel.name) - live.wanted.indexOf(b.kernel.name));
     // The same kind of request as before, if there is one.
     const like = runs[state.focus].moments[momentOf(state.focus)].array?.name ?? "values";
@@ -191,9 +215,7 @@ function startLive({script, wasm, kernels}) {
     showSeen(traces);
     box.dataset.ran = number;
   };
-  worker.onerror = event => {
-    says.textContent = event.message;
-  };
+  startWorker();
 
   const take = async given => {
     if (!given) return;

@@ -36,15 +36,20 @@ if (typeof WorkerGlobalScope !== "undefined") {
     }
     const start = performance.now();
     try {
-      const {err, read} = await runProgram(
+      const {out, err, read} = await runProgram(
           {args: [...args, "--trace", "/trace.jsonl"], files, module: await module});
       // As text: the page parses it in half of the time in which objects are copied from here to
       // there.
       postMessage(
-          {number, err, text: read("/trace.jsonl"), milliseconds: performance.now() - start});
+          {number, out, err, text: read("/trace.jsonl"), milliseconds: performance.now() - start});
     } catch (error) {
-      postMessage(
-          {number, err: String((error && error.message) || error), text: "", milliseconds: 0});
+      postMessage({
+        number,
+        out: "",
+        err: String((error && error.message) || error),
+        text: "",
+        milliseconds: 0
+      });
     }
   };
 }
