@@ -18,6 +18,11 @@ std::vector<Kernel>& registry() {
 
 }  // namespace
 
+const char* name_of(Bits bits) {
+  if (bits == Bits::kNotSaid) return "not said";
+  return bits == Bits::kSame ? "same bits" : "may differ";
+}
+
 void register_kernel(Kernel kernel) {
   std::vector<Kernel>& all = registry();
   // What is not ours (step 0) stands after the steps.

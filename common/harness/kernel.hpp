@@ -61,6 +61,12 @@ class Unsuitable : public std::runtime_error {
 
 enum class RunsOn { kDevice, kHost };
 
+// Whether a product of the same data gives the same bits in every run. Sums by atomics may not:
+// their order is that in which threads arrive. kNotSaid: of a library whose documentation is
+// silent.
+enum class Bits { kSame, kMayDiffer, kNotSaid };
+const char* name_of(Bits bits);  // "same bits", "may differ", "not said"
+
 struct KernelInfo {
   int step = 0;        // 1 to 10; 0 for what is not ours
   std::string name;    // unique: "csr_scalar"
@@ -70,6 +76,7 @@ struct KernelInfo {
   RunsOn runs_on = RunsOn::kDevice;
   bool needs_triplets = false;  // Matrix::coo, in the order of the file (triplets_of())
   bool in_ladder = false;       // stands for its step in `spmv --ladder`
+  Bits bits = Bits::kSame;      // tested for every kernel that is ours
   void (*open)() = nullptr;     // one-time library initialisation, excluded from setup time
 };
 

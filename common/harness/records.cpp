@@ -204,6 +204,7 @@ std::string kernels_as_json() {
                     {"step", k.step},
                     {"format", k.format},
                     {"host", k.runs_on == RunsOn::kHost},
+                    {"bits", name_of(k.bits)},
                     {"idea", k.idea},
                     {"source", k.source}});
   }

@@ -268,6 +268,15 @@ class CusparseBsr final : public Cusparse<T> {
 };
 #endif
 
+// What NVIDIA's documentation of cusparseSpMV() says of an algorithm's bits.
+Bits documented_bits(const std::string& name) {
+  if (name.starts_with("csr_alg2") || name.starts_with("coo_alg2") || name.starts_with("sell")) {
+    return Bits::kSame;
+  }
+  return name.find("_alg1") != std::string::npos && !name.starts_with("spmvop") ? Bits::kMayDiffer
+                                                                                : Bits::kNotSaid;
+}
+
 KernelInfo info(const std::string& name, const std::string& format, const std::string& idea) {
   return {.step = 0,
           .name = "cusparse_" + name,
@@ -276,6 +285,7 @@ KernelInfo info(const std::string& name, const std::string& format, const std::s
           .source = "NVIDIA's library, cusparseSpMV" +
                     std::string(name.starts_with("spmvop") ? "Op" : ""),
           .in_ladder = name == "csr_alg1_pre",
+          .bits = documented_bits(name),
           .open = [] { library(); }};
 }
 
