@@ -19,14 +19,14 @@
 namespace spmv::multigpu {
 namespace {
 
-// What step 06 asks of row lengths to choose a path.
+// What step 06 asks of row lengths and columns to choose a path.
 RowsStatistics statistics_of(const device::DeviceCsr<double>& a) {
   const int blocks = std::min(device::divide_up(a.rows, kPrepareThreads), kStatisticsBlocks);
   device::Buffer<RowsStatistics> of_block("statistics", blocks);
   constexpr int kNoTiles = 0;
   device::launch(prepare_one_pass_kernel<double>, {dim3(blocks), dim3(kPrepareThreads)}, kNoTiles,
                  kNoTiles, 0u, a.rows, a.nnz, a.row_offsets.data(), nullptr, nullptr, nullptr,
-                 of_block.data(), nullptr);
+                 of_block.data(), a.column_indices.data());
   RowsStatistics all{};
   for (const RowsStatistics& found : of_block.download()) all.add(found);
   return all;
@@ -187,8 +187,6 @@ class PersistentMachine final : public Machine {
       known.rows = mine.csr.rows;
       known.nnz = mine.csr.nnz;
       if (mine.csr.rows == 0) continue;
-      // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
-      // nonzeros, too: NOTES.md.)
       known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr),
                                fits_l2(mine.csr.bytes()));
     }
