@@ -59,7 +59,7 @@ if command -v cuobjdump >/dev/null; then
 fi
 holds 'the library with a C interface compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings -shared -Xcompiler -fPIC \
   "$here/c_interface.cu" -o "$scratch/libspmv_one_pass.so"
-holds 'its header is C' "${CC:-gcc}" -std=c99 -Wall -Werror -fsyntax-only -x c "$here/c_interface.h"
+holds 'its header is C' "${CC:-gcc}" -std=c99 -Wall -Werror -fsyntax-only -x c - <<<'#include "'"$here"'/c_interface.h"'
 
 holds 'the example beside cuSPARSE compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings \
   "$here/example/beside_cusparse.cu" -o "$scratch/beside" -lcusparse

@@ -9,11 +9,9 @@
 // overlap the kernel before them, which writes the vector that they read, but not the matrix.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -21,7 +19,6 @@
 #include "matrix.hpp"
 
 constexpr int kThreads = 256;
-constexpr int kSums = 64;  // partial sums of a dot product
 
 // What multiply() stores for each row, if not alpha A x + beta y: b - A x, where y is b.
 struct Residual {
@@ -30,34 +27,12 @@ struct Residual {
 
 // --- Vectors ------------------------------------------------------------------------------------
 
-// sums[block] = what this block adds to u . v.
-__global__ void dot_kernel(int n, const double* u, const double* v, double* sums) {
-  __shared__ double of_warp[kThreads / 32];
-  double sum = 0;
-  for (int i = blockIdx.x * kThreads + threadIdx.x; i < n; i += gridDim.x * kThreads) {
-    sum += u[i] * v[i];
-  }
-  sum = spmv::detail::sum_of_warp(sum);
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int w = 1; w < kThreads / 32; ++w) sum += of_warp[w];
-  sums[blockIdx.x] = sum;
-}
-
-static __device__ __forceinline__ double total(const double* sums) {
-  double sum = 0;
-  for (int i = 0; i < kSums; ++i) sum += sums[i];
-  return sum;
-}
-
 // x += a p, r -= a q, with a = rr / pq (0 where all is solved).
 __global__ void step_kernel(int n, const double* rr, const double* pq, const double* p,
                             const double* q, double* x, double* r) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= n) return;
-  const double product = total(pq);
-  const double a = product != 0 ? total(rr) / product : 0;
+  const double a = *pq != 0 ? *rr / *pq : 0;
   x[i] += a * p[i];
   r[i] -= a * q[i];
 }
@@ -67,8 +42,7 @@ __global__ void direction_kernel(int n, const double* rr, const double* rr_befor
                                  double* p) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= n) return;
-  const double before = total(rr_before);
-  p[i] = r[i] + (before > 0 ? total(rr) / before * p[i] : 0);
+  p[i] = r[i] + (*rr_before > 0 ? *rr / *rr_before * p[i] : 0);
 }
 
 template <typename... Parameters, typename... Arguments>
@@ -94,11 +68,10 @@ int main(int argc, char** argv) {
   double* r = device(std::vector<double>(n));
   double* p = device(std::vector<double>(n));
   double* q = device(std::vector<double>(n));
-  double* rr = device(std::vector<double>(kSums));         // r . r
-  double* rr_before = device(std::vector<double>(kSums));  // of the iteration before
-  double* pq = device(std::vector<double>(kSums));         // p . A p
+  double* rr = device<double>({0});         // r . r
+  double* rr_before = device<double>({0});  // of the iteration before
+  double* pq = device<double>({0});         // p . A p
   const int blocks = (n - 1) / kThreads + 1;
-  const int dot_blocks = std::min(blocks, kSums);
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
   check(cudaStreamSynchronize(nullptr), "copies");
@@ -108,33 +81,33 @@ int main(int argc, char** argv) {
   spmv::OnePassPlan<double> plan;
   check(plan.create({n, n, nnz, device(a.offsets), device(a.columns)}, options), "plan");
   check(plan.prepare(stream), "prepare");
+  spmv::DotProduct<double> dot;  // which has the same bits in every run, like the plan's products
+  check(dot.create(), "dot product");
 
   // x = 0, r = b.
   check(plan.multiply(1, values, x, 0, b, stream), "product");
   check(cudaMemcpyAsync(r, b, n * sizeof(double), cudaMemcpyDeviceToDevice, stream), "copy");
   check(cudaMemsetAsync(x, 0, n * sizeof(double), stream), "memset");
-  launch(dot_kernel, dot_blocks, stream, n, r, r, rr);
+  check(dot(n, r, r, rr, stream), "dot product");
 
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t iteration = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
   launch(direction_kernel, blocks, stream, n, rr, rr_before, r, p);
   check(plan.multiply(1, values, p, 0, q, stream), "product");
-  launch(dot_kernel, dot_blocks, stream, n, p, q, pq);
+  check(dot(n, p, q, pq, stream), "dot product");
   launch(step_kernel, blocks, stream, n, rr, pq, p, q, x, r);
-  check(cudaMemcpyAsync(rr_before, rr, kSums * sizeof(double), cudaMemcpyDeviceToDevice, stream),
-        "copy");
-  launch(dot_kernel, dot_blocks, stream, n, r, r, rr);
+  check(cudaMemcpyAsync(rr_before, rr, sizeof(double), cudaMemcpyDeviceToDevice, stream), "copy");
+  check(dot(n, r, r, rr, stream), "dot product");
   check(cudaStreamEndCapture(stream, &graph), "capture");
   check(cudaGraphInstantiate(&iteration, graph, 0), "graph");
 
   // r . r, on the host.
   const auto squares_of_r = [&] {
-    std::vector<double> sums(kSums);
-    check(cudaMemcpyAsync(sums.data(), rr, kSums * sizeof(double), cudaMemcpyDeviceToHost, stream),
-          "copy");
+    double sum = 0;
+    check(cudaMemcpyAsync(&sum, rr, sizeof(double), cudaMemcpyDeviceToHost, stream), "copy");
     check(cudaStreamSynchronize(stream), "iterations");
-    return std::accumulate(sums.begin(), sums.end(), 0.0);
+    return sum;
   };
   const double first = squares_of_r();
   int iterations = 0;
@@ -143,7 +116,7 @@ int main(int argc, char** argv) {
   }
   // r has been updated in each iteration, with a rounding error each: b - A x tells.
   check(plan.multiply(values, x, b, r, Residual{}, stream), "product");
-  launch(dot_kernel, dot_blocks, stream, n, r, r, rr);
+  check(dot(n, r, r, rr, stream), "dot product");
   const double residual = first > 0 ? std::sqrt(squares_of_r() / first) : 0;
   std::printf("%d rows, %d nonzeros: %d iterations, residual %.1e\n", n, nnz, iterations, residual);
   if (residual <= 1e-9) return 0;
