@@ -796,7 +796,17 @@ TEST_CASE("one pass: large matrices have tiles in waves, as the device's memory 
     CHECK(in_waves.blocks * in_waves.warps_per_block >= in_waves.tile_count);
     CHECK((in_waves.blocks - 1) * in_waves.warps_per_block < in_waves.tile_count);
   }
-  CHECK(!shape(1.0, kRows, kNonzeros, false).in_waves);
+  const OnePassShape per_warp = shape(1.0, kRows, kNonzeros, false);
+  CHECK(!per_warp.in_waves);
+  constexpr RowsStatistics kNear{27, {}, 10, 10, 0};
+  constexpr RowsStatistics kScattered{27, {}, 10, 1, 0};
+  constexpr RowsStatistics kOneLongRow{1'000'000, {}, 10, 10, 0};
+  CHECK(far_warps(per_warp, 12, 12, kNear) == 12);
+  CHECK(far_warps(per_warp, 12, 12, kOneLongRow) == 8);
+  CHECK(far_warps(per_warp, 5, 12, kOneLongRow) == 5);
+  const OnePassShape waves = shape(1.0f, kRows, kNonzeros, true);
+  CHECK(far_warps(waves, 4, 12, kNear) == 4);
+  CHECK(far_warps(waves, 4, 12, kScattered) == 12);
   CHECK(shape(1.0f, kRows, kNonzeros, false).tile_items == 2048);
   CHECK(!shape(1.0f, 1'000'000, 26'000'000, false).in_waves);  // fewer than 10 waves
   CHECK(!shape(1.0, 500'000, 9'000'000, true).in_waves);       // fewer than 4

@@ -49,11 +49,9 @@ struct OnePassShape {
 };
 
 inline constexpr int kOnePassOverhang = 512;        // nonzeros by which a row may exceed its tile
-inline constexpr int kOnePassMostItems = 32768;     // of a tile, at most,
+inline constexpr int kOnePassMostItems = 40960;     // of a tile, at most,
 inline constexpr int kOnePassMostItemsFarX = 8192;  // and where x does not fit in the L2 cache
 inline constexpr int kOnePassLeastItems = 192;      // three quarters of an iteration, see below
-inline constexpr int kFarWarps = 8;  // per block beyond the L2: 24 per multiprocessor, in 64 KB
-inline constexpr int kWaveWarpsNear = 4;  // the same in waves, in single precision: 32
 
 // Whether the L2 cache holds `bytes` from one product to the next. Where it does not, bytes decide
 // how long a product takes, not instructions.
@@ -97,7 +95,7 @@ __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, in
   if ((l1_has_room || sizeof(T) == 4) && !fits_cache(matrix_bytes, l2_bytes) &&
       positions >= least_waves * wave_items * warps) {
     const long long tiles = divide_up(positions, wave_items);
-    constexpr int kWaveWarps = sizeof(T) == 4 ? kWaveWarpsNear : kFarWarps;
+    constexpr int kWaveWarps = sizeof(T) == 4 ? 4 : 8;  // 32 and 24 warps in 64 KB
     return {static_cast<unsigned>(wave_items), static_cast<int>(tiles), kWaveWarps,
             static_cast<int>(divide_up(tiles, kWaveWarps)), true};
   }
@@ -106,11 +104,19 @@ __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, in
   const long long tile_items = larger(divide_up(positions, warps * tiles_per_warp), least);
   const long long tiles = divide_up(positions, tile_items);
   long long per_block = divide_up(tiles, resident_blocks);
-  // Beyond the L2 in smaller blocks: a block ends with the slowest of its warps.
-  const int most_warps = fits_cache(matrix_bytes, l2_bytes) ? kWarps : kFarWarps;
-  if (per_block > most_warps) per_block = most_warps;
+  if (per_block > kWarps) per_block = kWarps;
   return {static_cast<unsigned>(tile_items), static_cast<int>(tiles), static_cast<int>(per_block),
           static_cast<int>(divide_up(tiles, per_block))};
+}
+
+// Warps per block for a matrix that does not fit in the L2 cache, where one_pass_shape() says
+// `warps`. Large blocks have neighbouring tiles on the same multiprocessor: where columns are
+// scattered, that keeps x in its L1. A block ends with the slowest of its warps, so that smaller
+// ones suit a row of very many tiles, whose warps are faster than the others.
+__host__ __device__ constexpr int far_warps(const OnePassShape& shape, int warps, int most_warps,
+                                            const RowsStatistics& found) {
+  if (shape.in_waves) return found.columns_are_near() ? warps : most_warps;
+  return warps > 8 && found.longest >= 32LL * shape.tile_items ? 8 : warps;
 }
 
 // Whether 2^width lanes per row are faster than tiles where the matrix does not fit in the L2 cache

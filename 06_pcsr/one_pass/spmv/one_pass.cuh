@@ -209,15 +209,14 @@ class OnePassPlan {
       for (int b = 0; b < statistics_blocks(); ++b) all.add(found[b]);
       if (all.longest == kWrongOffsets) return cudaErrorInvalidValue;
     }
-    if (s_.shape.in_waves && sizeof(T) == 4) {
-      // 32 warps per multiprocessor, or 24, which leave more of the L1 to x where that is
-      // scattered.
-      s_.shape.warps_per_block = all.columns_are_near() ? kWaveWarpsNear : kWarps;
+    if (!s_.fits_l2 && shape.tile_count > 0 && part_count() == 0) {
+      s_.shape.warps_per_block = far_warps(shape, s_.warps_of_shape, kWarps, all);
       s_.shape.blocks = (shape.tile_count - 1) / shape.warps_per_block + 1;
     }
-    s_.rows_width = s_.rows_may_suit
-                        ? rows_width(matrix.rows, matrix.nnz, all, s_.fits_l2, s_.l1_has_room)
-                        : -1;
+    // Single precision leaves the L1 more room, which short rows need.
+    const bool l1_has_room = s_.l1_has_room || (sizeof(T) == 4 && matrix.nnz <= 9LL * matrix.rows);
+    s_.rows_width =
+        s_.rows_may_suit ? rows_width(matrix.rows, matrix.nnz, all, s_.fits_l2, l1_has_room) : -1;
     s_.block_tiles = s_.rows_may_suit && s_.rows_width < 0 && block_tiles_suit(shape, all.longest);
     s_.several_width = several_width(s_.rows_width, all.longest);
     s_.is = PlanState::kPrepared;
@@ -312,6 +311,7 @@ class OnePassPlan {
     bool fits_l2 = false;      // the matrix
     bool read_once = false;    // matrix and vectors together do not fit
     bool l1_has_room = false;  // DeviceFigures::l1_has_room()
+    int warps_of_shape = 0;    // per block, as one_pass_shape() says
     bool rows_may_suit = false;
     bool block_tiles = false;
     int rows_width = -1;     // binary logarithm of the lanes per row; -1: tiles
@@ -340,9 +340,8 @@ class OnePassPlan {
   std::size_t shared_bytes() const {
     const int warps = s_.shape.warps_per_block;
     if (s_.shape.in_waves) return warps * sizeof(OnePassShared<T>);
-    if (!s_.fits_l2 && !s_.block_tiles && warps == kFarWarps) {
-      return warps * sizeof(OnePassShared<double>);
-    }
+    // (8: see far_warps().)
+    if (!s_.fits_l2 && !s_.block_tiles && warps == 8) return 8 * sizeof(OnePassShared<double>);
     return warps < 8 ? warps * sizeof(BlockTileShared<T>) : kBlockBytes;
   }
 
@@ -391,6 +390,7 @@ class OnePassPlan {
     s_.l1_has_room = figures.l1_has_room();
     s_.shape = one_pass_shape<T, Value>(matrix.rows, matrix.cols, matrix.nnz,
                                         blocks * figures.multiprocessors, l2_bytes, s_.l1_has_room);
+    s_.warps_of_shape = s_.shape.warps_per_block;
     const std::size_t warps = sizeof(T) == 4 && s_.shape.in_waves ? 32 : Policy::kBlocks * kWarps;
     const std::size_t wanted = s_.shape.in_waves ? warps / s_.shape.warps_per_block *
                                                        (this->shared_bytes() + reserved_bytes)
