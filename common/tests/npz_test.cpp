@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sparse/load.hpp"
+#include "sparse/row_source.hpp"
 #include "tests/catch.hpp"
 #include "tests/scratch.hpp"
 #include "tests/sound.hpp"
@@ -334,4 +335,17 @@ TEST_CASE("load_matrix reads an .npz file by its path and by a name of the catal
   CHECK(mine.source.name == "my.matrix");
   CHECK(mine.explicit_zeros == 2);
   CHECK(mine.non_finite == 1);
+}
+
+TEST_CASE("parts of an .npz file are rows of the whole, streamed or not", "[npz]") {
+  const ScratchDirectory data;
+  const std::string path = (data / "small.npz").string();
+  write_bytes(path, archive_of(members_of_small()));
+  for (const bool streamed : {false, true}) {
+    const RowSource<double> source(path, {}, streamed);
+    CHECK(source.rows() == 4);
+    CHECK(source.cols() == 3);
+    CHECK(source.lengths(0, 4) == std::vector<Index>{2, 0, 1, 3});
+    CHECK(source.read(2, 4, 2) == Csr<double>{2, 3, {0, 1, 4}, {1, 0, 1, 2}, {-3, 4, 5, 6}});
+  }
 }
