@@ -174,8 +174,9 @@ class OnePassPlan {
            tiles * sizeof(unsigned) + statistics_blocks() * sizeof(RowsStatistics);
   }
 
-  // Reads the row offsets on the device, divides the matrix into tiles and chooses a path. Waits
-  // for `stream`, so it cannot be captured. Needed once, before the first product. Errors:
+  // Reads the row offsets and a sample of the column indices on the device, divides the matrix into
+  // tiles and chooses a path. Waits for `stream`, so it cannot be captured. Needed once, before the
+  // first product. Errors:
   // cudaErrorInvalidValue for offsets that do not begin with 0, do not end with nnz or descend
   // (those of a part of another matrix, say); cudaErrorIllegalState without create(); those of the
   // CUDA runtime. After an error the plan refuses products.
