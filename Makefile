@@ -257,7 +257,7 @@ check-format:  ## fail if a source is not formatted, a page too long, or a link 
 	  print "warning: the subject of commit " hash " has " length " characters, more than 72" }'
 	@clang-format --version | grep -q ' $(basename $(basename $(subst clang-format==,,$(call pinned,clang-format))))[.]' || \
 	  echo 'warning: another version than $(call pinned,clang-format), which the sources are formatted with'
-	@! grep -rn '^#include "' common/simt --exclude-dir=tests | grep -v '"simt/'  # it stands alone
+	@python3 common/build/check_rooms.py
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(RUFF_FORMAT) --diff; else echo 'skipped: no ruff to check the format of Python (pip install $(call pinned,ruff))'; fi
 

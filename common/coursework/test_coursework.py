@@ -315,7 +315,10 @@ class OwnKernel(Scratch):
             "namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8"
         )
         done = script("mine.py", step, "mine.cuh", step, self.directory / "out")
-        self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector \(it has mine_kernel\); ")
+        self.assertRegex(
+            done.stderr,
+            r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector \(it has mine_kernel\); ",
+        )
 
 
 class Checks(Scratch):

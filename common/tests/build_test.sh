@@ -104,6 +104,21 @@ python3 common/build/once.py "$scratch/compiler" fails 2>"$scratch/said"
 [ "$? $(tail -n 2 "$scratch/said" | tr '\n' ' ')" = "3 mine.cuh: In function 'f': mine.cuh:9:3: error: wrong " ]
 count 'an error with its function' $?
 
+# The rooms of common/ use what their READMEs say.
+mkdir -p "$scratch/rooms/common"/{a,b/tests,c}
+echo 'Uses: `b`.' >"$scratch/rooms/common/a/README.md"
+printf 'Uses: no other room.\n\nIts tests use: `a`.\n' >"$scratch/rooms/common/b/README.md"
+touch "$scratch/rooms/common/c/README.md"
+echo '#include "b/b.hpp"' >"$scratch/rooms/common/a/a.cpp"
+echo '#include "a/a.hpp"' | tee "$scratch/rooms/common/b/b.cpp" "$scratch/rooms/common/b/tests/b.cpp" >/dev/null
+echo 'import b_module' >"$scratch/rooms/common/c/c.py"
+touch "$scratch/rooms/common/b/b_module.py"
+(cd common/build && python3 -c 'import sys, check_rooms, pathlib; print(*check_rooms.faults(pathlib.Path(sys.argv[1])), sep="\n")' \
+  "$scratch/rooms/common") >"$scratch/said"
+[ "$(cat "$scratch/said")" = 'common/b/b.cpp: uses a, which common/b/README.md does not allow
+common/c/README.md: has no line '"'Uses: ...', which names rooms" ]
+count 'a room that uses what it may not, and one that does not say' $?
+
 (trap '' QUIT && ends_with 'a failure where make ignores the signal' 1 "$scratch/moved" && exit $failed) || failed=$((failed + 1))
 rm -rf "$scratch/moved/build/cpu"*
 answer "$scratch/moved" 42
