@@ -144,7 +144,7 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 # SET (those of plots/measure/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure/measure.py.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
 	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices $(call typed,$(if $(MATRICES),MATRICES,MATRIX)) \
-	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
+	  --kernels $(call typed,KERNELS) --precisions $(call typed,PRECISIONS) $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 evidence: $(SPMV)  ## which records are stale or missing, and what measures them (BACKEND=cuda: notes this build's code first)
 	@$(MEASURE:%measure.py=%evidence.py) --spmv $(SPMV) $(if $(filter cuda,$(BACKEND)),--update) $(ARGS)
@@ -155,7 +155,7 @@ figures:  ## draw every figure from published and measured records, and from tra
 
 # FILES: a directory with the matrices of this page's table, which data/ has not all.
 pictures: $(SPMV)  ## only those of the lessons, from traces, and of the README's matrices, from FILES=directory
-	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(if $(FILES),--files '$(FILES)') $(ARGS)
+	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(if $(FILES),--files $(call typed,FILES)) $(ARGS)
 
 report:  ## the results page, one HTML file to explore: build/report.html
 	@plots/python.sh plots/page/report.py $(ARGS) $(or_quit)
@@ -191,8 +191,8 @@ program:  ## compile SOURCE=mine.cu, a CUDA program with a main(), and run it wi
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
-	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),'$(OUTPUT)') \
-	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUESTIONS),--questions '$(QUESTIONS)') $(or_quit)
+	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),$(call typed,OUTPUT)) \
+	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUESTIONS),--questions $(call typed,QUESTIONS)) $(or_quit)
 
 # Two HTML files per lecture: the slides, and the same with the speaker's notes. (A browser's print makes a PDF of either.)
 slides:  ## render the five lectures of common/coursework/slides_*.md into build/slides (needs pandoc)
@@ -213,9 +213,9 @@ test-questions:  ## run the commands that prove their answers (QUESTIONS=full: t
 	@python3 common/coursework/questions.py --check $(if $(filter full,$(QUESTIONS)),,--quick) --seed $(or $(SEED),1)
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1, STRICT=1)
-	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' '$(or $(SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory))' \
-	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(if $(STRICT),--strict) \
-	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUESTIONS),--questions '$(QUESTIONS)') $(ARGS) $(or_quit)
+	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(SUBMISSIONS),$(call typed,SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory)) \
+	  $(if $(OUTPUT),--output $(call typed,OUTPUT)) $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(if $(STRICT),--strict) \
+	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUESTIONS),--questions $(call typed,QUESTIONS)) $(ARGS) $(or_quit)
 
 # COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.
 test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded

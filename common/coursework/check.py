@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -496,7 +497,7 @@ def main():
             step.exercises = [exercise for exercise in step.exercises if replaced in exercise.files]
             if not step.exercises:
                 raise ExerciseError(
-                    f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={file} verifies it"
+                    f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={shlex.quote(str(file))} verifies it"
                 )
             mine[replaced] = text
         known = [exercise.name for exercise in step.exercises]
