@@ -33,7 +33,7 @@ class Unusable(Exception):
     """The files could not be compiled, and not because of what is in them."""
 
 
-def compile_sources(kit, source, objects):
+def compile_sources(kit, source, objects, *goals):
     """(whether it worked, what the compiler said) of the kernels in the directory `source`, whose runner is to be in
     `objects`."""
     compiler = (kit / "compiler").read_text(encoding="utf-8").strip()
@@ -45,7 +45,7 @@ def compile_sources(kit, source, objects):
         f"CXX={compiler}",
         f"KIT={kit}",
         "WARNINGS=-fmax-errors=3",
-        "runner",
+        *(goals or ["runner"]),
         f"SOURCES={source}",
         f"TO={objects}",
     ]
@@ -83,12 +83,20 @@ class Build:
     def compile(self):
         """(whether it worked, what the compiler said)."""
         good, text = compile_sources(self.kit, self.source / self.step, self.out / "objects")
-        return good, text.replace(f"{self.source}/", "")
+        text = text.replace(f"{self.source}/", "")
+        early = good and flags.refused(self.objects())
+        return good and not early, early or text
+
+    def objects(self):
+        return sorted((self.out / "objects").glob("*.cu.o"))
 
     def run(self):
         for place in (self.source, self.out / "objects"):
             shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self.course, self.source)  # so that files can be replaced
+        for name in self.changed():
+            text = self.path(name).read_text(encoding="latin-1")  # of any encoding
+            self.path(name).write_text(flags.unsilenced(text), encoding="latin-1")
         answer = {"flags": [], "broken": {}, "built": False}
         good, text = self.compile()
         if not good:
@@ -99,7 +107,7 @@ class Build:
             if not good:
                 raise Unusable(f"what was handed out does not compile: {text}")
         answer["built"] = True
-        answer["flags"] = [flag.describe(name) for name, flag in self.flags(text)]
+        answer["flags"] = [flag.describe() for flag in self.flags(text)]
         return answer
 
     def find_broken(self, broken, text):
@@ -121,27 +129,34 @@ class Build:
             if name in broken:
                 self.give(name)
 
+    def given_objects(self):
+        """The objects of the step as it was handed out."""
+        source, objects = self.out / "given", self.out / "given_objects"
+        if not objects.exists():
+            shutil.copytree(self.course, source)
+            for name in self.files:
+                shutil.copyfile(self.course / "given" / name, source / self.step / name)
+            good, text = compile_sources(self.kit, source / self.step, objects)
+            if not good:
+                raise Unusable(f"what was handed out does not compile: {text}")
+        return sorted(objects.glob("*.cu.o"))
+
     def flags(self, said):
-        """[(file, Flag)] of all files that are not as they were handed out. said: what the compiler said of them."""
-        texts = {
-            name: self.path(name).read_text(encoding="utf-8", errors="replace")
-            for name in self.changed()
-        }
-        found = [
-            (name, flag)
-            for name, text in texts.items()
-            for flag in [
-                *flags.flags_of(text, flags.Around(self.course, self.step, name)),
-                *flags.flags_of_compiler(said, f"{self.step}/{name}"),
-            ]
-        ]
-        if texts:
-            objects = (self.out / "objects").glob("*.o")
-            found += [
-                flag.placed(texts, word)
-                for word, flag in flags.flags_of_objects(objects, self.kit / "runner.a", texts)
-            ]
-        return found
+        """[Flag] of all files that are not as they were handed out. said: what the compiler said of them."""
+        changed = self.changed()
+        if not changed:
+            return []
+        files = {f"/{self.step}/{name}": name for name in changed}
+        found = flags.flags_of(self.objects(), self.kit / "runner.a", files, self.given_objects)
+        for name in changed:
+            found += flags.flags_of_compiler(said, f"{self.step}/{name}", name)
+        texts = [self.path(name).read_text(encoding="latin-1") for name in changed]
+        if any(flags.MAY_BE_ASSEMBLY.search(text) for text in texts):
+            objects = self.out / "objects"
+            compile_sources(self.kit, self.source / self.step, objects, "preprocessed")
+            for path in objects.glob("*.i"):
+                found += flags.assembly_in(path.read_text(encoding="latin-1"), files)
+        return list(dict.fromkeys(found))
 
 
 def main():

@@ -17,7 +17,7 @@ generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogu
 judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp protocol.cpp drawing.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp harness/time_model.cpp \
-  simt/*.cpp coursework/filter.cpp coursework/frames.cpp coursework/runner.cpp coursework/protocol.cpp)
+  simt/*.cpp coursework/confine.cpp coursework/frames.cpp coursework/runner.cpp coursework/protocol.cpp)
 # What puzzles need, which a handout has none of. (Two of them read sources, to show their lines.)
 puzzle_sources := $(if $(call in_common,primer/puzzle.cpp),$(call in_common,primer/puzzle.cpp harness/trace.cpp harness/profile.cpp))
 $(call object,$(puzzle_sources)): private DEFINES += -DSPMV_SOURCE_DIR='"$(ROOT)"'
@@ -44,6 +44,8 @@ $(KIT)/runner.a: $(runner_objects)
 $(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 	@mkdir -p $(@D) && cp $< $@
 
+# What the compiler makes of __builtin_memcpy or of std::copy is observed, too.
+copies := memcpy memmove memset
 accepted = $(shell $(CXX) $(1) -xc++ -E /dev/null >/dev/null 2>&1 && echo $(1))
 prelude := $(KIT)/prelude.hpp
 # With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages, so
@@ -70,13 +72,19 @@ ifneq ($(TO),)
 sources := $(filter-out $(SOURCES)/test% $(NO_STAGE),$(wildcard $(SOURCES)/*.cu $(SOURCES)/*.cpp))
 $(shell mkdir -p $(TO))
 kernels := $(patsubst $(SOURCES)/%,$(TO)/%.o,$(sources))
+.PHONY: preprocessed
 runner: $(TO)/runner
-$(TO)/runner: LIBRARIES := $(KIT)/runner.a $(LIBRARIES)
-$(TO)/runner: LINK_FLAGS += $(frames)
+preprocessed: $(kernels:.o=.i)
+# The kit comes first: of what is defined in both, its own is taken. (PROGRAM=1: kernels with a main() of their own.)
+$(TO)/runner: LIBRARIES := $(if $(PROGRAM),$(KIT)/runner.a) $(LIBRARIES)
+$(TO)/runner: LINK_FLAGS += $(frames) $(if $(PROGRAM),,-Wl,--whole-archive $(KIT)/runner.a -Wl,--no-whole-archive)
 $(TO)/runner: $(kernels)
 	$(link)
 $(TO)/%.cu.o: $(SOURCES)/%.cu
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(bounds) -include $(KIT)/prelude.hpp -c $< -o $@
+	@objcopy $(foreach name,$(copies),--redefine-sym $(name)=simt_$(name)) $@
+$(TO)/%.cu.i: $(SOURCES)/%.cu
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(bounds) -include $(KIT)/prelude.hpp -E $< -o $@
 $(TO)/%.cpp.o: $(SOURCES)/%.cpp
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
 endif

@@ -322,27 +322,6 @@ class OwnKernel(Scratch):
 
 
 class Checks(Scratch):
-    def test_what_an_object_calls_and_defines(self):
-        """Arithmetic of the C library, and functions of one's own anywhere, are no flags."""
-        code = """#include <cmath>
-            #include <cstdlib>
-            namespace spmv { long f(double a, int n) { if (a < 0) exit(n); return lround(a) + remainder(a, 2) + __builtin_popcountl(n); } }
-            bool g() { return true; }
-            int atexit(void (*)()) noexcept { return 0; }
-            void h(void (*p)(int)) { p(1); }"""
-        path = self.directory / "stage.cu.o"
-        subprocess.run(["g++", "-xc++", "-c", "-o", path, "-"], input=code, text=True, check=True)
-        kit = self.directory / "kit.o"
-        subprocess.run(
-            ["g++", "-xc++", "-c", "-o", kit, "-"],
-            check=True,
-            text=True,
-            input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);',
-        )
-        found = flags.flags_of_objects([path], kit, {"a.cuh": f"{code} volatile"})
-        self.assertEqual([word for word, _ in found], ["exit", "atexit", "h"])
-        self.assertEqual(list(flags.flags_of_objects([path], kit, {"a.cuh": "volatile"})), [])
-
     def test_reports_name_elements(self):
         launch = " (launch.hpp:9: launching a kernel: an illegal memory access was encountered (cudaErrorIllegalAddress))"
         where = "k.cuh:36, block (0, 0, 0), thread (1, 0, 0): "
@@ -411,85 +390,88 @@ class Checks(Scratch):
                 check.read_build(bad)
 
 
-# A line of a file, and a word of its flag; or none.
-FLAGS = {
-    'asm("");': "asm",
-    "as\\\nm();": "two lines",
-    "#define X as##m\nint X;": "##",
-    "[[gnu::weak]] int f();": "weak",
-    "__builtin_trap();": "__builtin_trap",
-    '__attribute__((aligned(8), section("x"))) int a;': "section",
-    "#pragma  \tGCC optimize(3)": "pragma",
-    "%:define X": "disguise",
-    "namespace std {}": "namespace std",
-    "template <> struct std::hash<int> {};": "specialisation",
-    "#define device x": "in use",
-    "int lanes_for(int a) { return a; }": "lanes_for",
-    "simt::settings();": "simt",
-    "cudaMemset(y, 0, 1);": "cudaMemset",
-    "#define J(a, b) a%:%:b\nint J(as, m);": "%:%:",
-    "#define J(a) lanes_##a\nint J(for);": "##",
-    "#ifdef X\n#define J(a) a##1\n#endif": "##",
-    "// \u202e": "direction",
-    "struct A { int a : 3; };": "bit-field",
-    "device::launch(f);": "device::launch",
-    '#include "../x.cuh"': "include",
-    "#line 3": "line",
-    "#\\\npragma GCC optimize(3)": "pragma",
-    "void* operator new(size_t n);": "operator new",
-    "#define A_B asm": "asm",
-    "\\u0061sm();": "u0061",
-    "__attribute__((constructor)) void f() {}": "constructor",
-    "__attribute__((aligned((8)), weak)) int a;": "weak",
-    '_Pragma("GCC push_options")': "_Pragma",
-    '# 1 "stage.cu"': "line",
-    "template int device::divide_up<int>(int, int);": "device::divide_up",
-    "void operator,(int, A);": "operator,",
-    "<:<:gnu::no_sanitize_thread:>:> int f();": "gnu",
-    "L_ L_ gnu::weak R_ R_ int f();": "gnu",
-    "__atomic_store_n((int*)y, 1, 0);": "__atomic_store_n",
-    "#define const": "const",
-    "namespace simt { inline int g; }": "namespace simt",
-    'asm/**/volatile("");': "asm",
-    "int c = u'\"'; asm(\"\"); c = '\"';": "asm",
-    "#if 0\n/**/ #endif\nasm;\n#if 1\n#endif": "asm",
-    "// asm": "",
-    '"asm"': "",
-    "'a'": "",
-    'R"x(asm)x"': "",
-    "#if 0\nasm\n#endif": "",
-    "[[maybe_unused]] int a;": "",
-    "#pragma unroll": "",
-    "template <> struct Mine<int> {};": "",
-    "int load(int a) { return a; }": "",
-    "__attribute__((aligned(8))) int a;": "",
-    "a ? b : 3;": "",
-    "a ? b[c + 1] : 0;": "",
-    "switch (a) { case b: 3; }": "",
-    "__shfl_sync(1u, a, 0);": "",
-    "#include <unistd.h>": "",
-    "1'000'000": "",
-    "#define MINE(a) my_##a\nint MINE(sum);": "",
-    '_Pragma("unroll 4")': "",
-    "#pragma region a": "",
-    "#pragma diag_suppress 177": "",
-    "#pragma GCC diagnostic pop": "",
-}
+# A file as kernels are compiled, and what its flags say of which line; or nothing.
+FLAGS = (
+    ("#include <cstdlib>\n__global__ void k(double* a) {\n  exit(a[0]); }", {3: "a use of 'exit'"}),
+    ("#include <charconv>\n__global__ void k(char* a, int* b) { std::from_chars(a, a + 9, *(double*)b); }", {2: "from_chars"}),
+    ("#include <functional>\n__global__ void k(std::string_view* a, size_t* b) {\n*b = std::hash<std::string_view>()(*a); }", {2: "_Hash_bytes"}),
+    ("#include <fstream>\n__global__ void k(double* a) { std::ifstream f(\"/proc/self/mem\"); f >> *a; }", {2: "ifstream"}),
+    ("#include <cstring>\n__global__ void k(int* a) { *a = memcmp(a + 1, a + 9, *a); }", {2: "memcmp"}),
+    ("#include <cstdio>\n__global__ void k(char* a) { sprintf(a, \"%d\", a[9]); }", {2: "sprintf"}),
+    ("namespace simt { struct Settings; Settings& settings(); }\n__global__ void k(int* a) { *a = *(int*)&simt::settings(); }", {2: "settings"}),
+    ("__attribute__((noinline)) int made() { return 3; }\nstatic const int number = made();\nint* f() { return (int*)&number; }", {2: "an initialiser"}),
+    ("int a;\n__attribute__((constructor)) void f() { a = 1; }", {2: "an initialiser"}),
+    ("extern \"C\" int open(const char*, int, ...) { return 3; }", {1: "a definition of 'open'"}),
+    ("void* operator new(std::size_t n) { return (void*)n; }", {1: "a definition of 'operator new'"}),
+    ("__global__ void k(long* a) { ((void (*)())a[1])(); }", {1: "a call through a pointer in 'k'"}),
+    ("__attribute__((no_sanitize_thread)) __global__ void k(double* a) {\n*a = a[1]; }", {2: "without being observed"}),
+    ("struct Big { double a[8]; };\nnamespace spmv { __attribute__((noinline)) double f(Big b, int n) { return b.a[n]; } }\n"
+     "__attribute__((noinline)) double g(Big* b, double* a) {\n*a = spmv::f(*b, 3); return *a; }", {4: "takes or returns an object by value"}),
+    # Honest work.
+    ("#include <cmath>\n__global__ void k(double* a) { *a = lround(a[1]) + remainder(a[2], 2) + std::sqrt(a[3]) + fma(a[1], a[2], a[3]); }", {}),
+    ("#include <algorithm>\n__global__ void k(double* a) { double b[40] = {}; std::copy(a, a + 40, b); std::sort(b, b + 40); std::fill(a, a + 40, b[3]); }", {}),
+    ("#include <cstdio>\n__global__ void k(double* a) { printf(\"%g\\n\", a[threadIdx.x]); assert(*a > 0); }", {}),
+    ("#include <iostream>\nconstexpr int table[] = {1, 2, 3};\nstatic const char* const name = \"k\";\n__global__ void k(int* a) { *a = table[*a] + *name; }", {}),
+    ("template <typename F> __device__ int apply(F f, int a) { return f(a); }\n__global__ void k(int* a) { *a = apply([](int b) { return b + 1; }, *a); }", {}),
+    ("__global__ void k(double* a) { memcpy(a, a + 9, 8 * threadIdx.x); __builtin_memset(a, 0, blockDim.x); __builtin_assume_aligned(a, 16); }", {}),
+    ("struct Pair { double sum; int row; };\n__device__ Pair add(Pair a, Pair b) { return {a.sum + b.sum, b.row}; }\n"
+     "__global__ void k(double* a) { Pair p{a[0], 1}; for (int i = 0; i < 9; ++i) p = add(p, {a[i], i}); *a = p.sum; }", {}),
+    ("__global__ void k(int* a) { *a = __popc(atomicAdd(a, 1)) + __shfl_down_sync(~0u, *a, 1) + clock64(); __threadfence(); __syncthreads(); }", {}),
+    ("unsigned lane(unsigned thread) { return thread % 32; }\ndouble multiply(double a, double b) { return a * b; }", {}),
+)  # fmt: skip
+# What is not linked, since it would run before all else.
+REFUSED = (
+    'void f() {}\n__attribute__((section(".preinit_array"), used)) static void (*const p)() = f;',
+    "int a;\n__attribute__((constructor(98))) void f() { a = 1; }",
+    'extern "C" int f() { return 1; }\nextern "C" void* resolve() { return (void*)f; }\n__attribute__((ifunc("resolve"))) int g();',
+)
 
 
 class Flags(Scratch):
+    def compiled(self, number, text):
+        """The object of a file as a step's kernels are compiled."""
+        source, out = self.directory / f"{number}/stage", self.directory / f"{number}/out"
+        exercises.write_files(source, {"stage.cu": '#include "a.cuh"\nint last;\n', "a.cuh": text})
+        out.mkdir()
+        build.compile_sources(KIT, source, out, f"{out}/stage.cu.o")
+        return [out / "stage.cu.o"]
+
     def test_what_is_flagged(self):
-        check.lay_out(read_step(ROOT / GRADED), ROOT / GRADED, self.directory)
-        around = flags.Around(self.directory, GRADED, attacks.KERNEL)
-        for line, word in FLAGS.items():
-            with self.subTest(line):
-                found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
-                self.assertEqual(
-                    {flag.line for flag in found},
-                    {7 if "#if 1" in line else 6 if "#ifdef" in line else 5} if word else set(),
-                )
-                if word:
-                    self.assertIn(word, "".join(flag.describe("a.cuh") for flag in found))
+        def found(number, text):
+            return flags.flags_of(
+                self.compiled(number, text), KIT / "runner.a", {"/stage/a.cuh": "a.cuh"}, lambda: []
+            )
+
+        with ThreadPoolExecutor() as pool:
+            every = list(pool.map(found, range(len(FLAGS)), [text for text, _ in FLAGS]))
+        for (text, wanted), got in zip(FLAGS, every):
+            with self.subTest(text):
+                said = "\n".join(flag.describe() for flag in got)
+                self.assertEqual(bool(got), bool(wanted), said)
+                for line, word in wanted.items():
+                    self.assertRegex(said, rf"(?m)^a\.cuh:{line}: .*{re.escape(word)}")
+
+    def test_what_is_not_linked(self):
+        for number, text in enumerate(REFUSED):
+            with self.subTest(text):
+                self.assertIn("runs before all else", flags.refused(self.compiled(number, text)))
+
+    def test_assembly_is_found_and_nothing_silences_the_compiler(self):
+        text = '# 1 "x/stage/a.cuh"\n// asm\nint basm(1);\nasm volatile("");\n# 1 "x/simt/b.hpp"\nasm("");\n'
+        found = flags.assembly_in(text, {"/stage/a.cuh": "a.cuh"})
+        self.assertEqual([(flag.line, flag.construct) for flag in found], [(3, "'asm'")])
+        for line in (
+            "#pragma GCC diagnostic ignored",
+            " # pragma  clang diagnostic push",
+            "%:pragma GCC optimize(0)",
+            "#\\\npragma GCC system_header",
+            '#line 7 "b.hpp"',
+            '# 1 "b.hpp" 3',
+        ):
+            lines = "\n" * line.count("\n")
+            self.assertEqual(flags.unsilenced(f"a;\n{line}\nb;"), f"a;\n{lines}\nb;")
+        for line in ("#pragma unroll", "#pragma GCC unroll 4", "#pragma once", "#define line 3"):
+            self.assertEqual(flags.unsilenced(line), line)
 
     def test_functions_that_take_objects_by_value(self):
         for name, takes in (

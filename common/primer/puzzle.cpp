@@ -12,6 +12,8 @@
 #include "primer/run.hpp"
 #include "simt/random.hpp"
 
+[[gnu::weak]] void puzzle();  // (null in a runner without one)
+
 namespace primer {
 namespace {
 

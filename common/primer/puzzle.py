@@ -36,14 +36,16 @@ class Compiled:
         self.directory = BUILT / self.name
         self.program = self.directory / "objects/runner"
 
-    def build(self):
+    def build(self, is_program=False):
         """(whether it compiles, what the compiler said)."""
         self.kit = kit.obtain()
         source = self.directory / "source"
         shutil.rmtree(self.directory, ignore_errors=True)
         source.mkdir(parents=True)
         shutil.copyfile(self.file, source / self.file.name)
-        good, text = compile_sources(self.kit, source, self.directory / "objects")
+        good, text = compile_sources(
+            self.kit, source, self.directory / "objects", *["runner", "PROGRAM=1"][: 1 + is_program]
+        )
         return good, text.replace(f"{source}/", "")
 
     def targets(self):
@@ -132,7 +134,7 @@ def main():
         if re.search(
             r"^int main\(", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE
         ):
-            good, said = one.build()
+            good, said = one.build(is_program=True)
             sys.exit(subprocess.run([one.program, number]).returncode if good else said)
         solved, said = one.judge(int(number))
     except (kit.KitError, NotJudged, OSError) as error:
