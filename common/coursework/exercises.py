@@ -15,8 +15,6 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import variants
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 GIVEN = (
     ROOT / "common/coursework/given"
@@ -93,7 +91,6 @@ class Step:
     left_out: list  # files that a handout does without
     given: list  # lines that are taken out and stand elsewhere too, since they give nothing away
     exercises: list
-    variant: int | None = None  # the seed of one (variants.py)
 
     def files(self):
         """Those of all exercises, by their names in the directory."""
@@ -143,8 +140,8 @@ def check_points(exercise, path):
         )
 
 
-def read_step(directory, variant=None):
-    """The Step of a directory with an exercise.ini. variant: the seed of one, or None for the step as it is."""
+def read_step(directory):
+    """The Step of a directory with an exercise.ini."""
     directory = Path(directory)
     path = directory / "exercise.ini"
     parser = configparser.ConfigParser(interpolation=None, default_section="")
@@ -187,7 +184,6 @@ def read_step(directory, variant=None):
             words(step.get("left_out", "")),
             paragraphs(step.get("given", "")).splitlines(),
             list(exercises.values()),
-            variant,
         )
     except (configparser.Error, KeyError, ValueError, TypeError) as error:
         raise ExerciseError(f"{path}: {error}") from None
@@ -293,8 +289,7 @@ def included(path, found):
 
 
 def sources_of(step, directory):
-    """{STEP/name: text} of what is compiled for a step, in its variant, with what it includes of its folders and other
-    steps."""
+    """{STEP/name: text} of what is compiled for a step, with what it includes of its folders and other steps."""
     directory, found = Path(directory).resolve(), set()
     for path in directory.iterdir():
         if (
@@ -309,7 +304,7 @@ def sources_of(step, directory):
         files[str(path.relative_to(directory.parent))] = (
             text if directory in path.parents else without_marks(text)
         )
-    return files if step.variant is None else variants.applied(step, directory, files)
+    return files
 
 
 def given_files(step, directory):

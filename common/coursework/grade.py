@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Grades what students hand in.
 
-    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--variant SEED] [--questions FILE] [--jobs N] [--trusted]
+    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--questions FILE] [--jobs N] [--trusted]
 
 SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student
 (submissions.py). Of each the kernels of the step's exercises are taken, by their names, and nothing
 else. They are compiled and looked at (build.py, flags.py) in a sandbox (sandbox.py); the program that
 comes out runs in another one, and is asked for products by the judge (judge.cpp), which is not in it.
 Written to DIR (build/grades/STEP): grades.csv, and a page for each. Flags cost no points; who has some stands
-first, and --strict withholds the points for safety and targets until a person has looked. --variant: that of the
-handout. --questions: the instructor's own (handout.py), whose answers are put on the pages.
+first, and --strict withholds the points for safety and targets until a person has looked. --questions: the instructor's own (handout.py), whose answers are put on the pages.
 
 Exit status: 0, or 1 if something could not be graded, which is said.
 """
@@ -397,7 +396,6 @@ def main():
     parser.add_argument("submissions", type=Path)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--seed", type=int, default=20120)
-    parser.add_argument("--variant", type=int)
     parser.add_argument("--questions", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument(
@@ -416,7 +414,7 @@ def main():
         os.path.relpath(ROOT / "build/grades" / options.step.strip("/"))
     )
     try:
-        step = read_step(ROOT / options.step.strip("/"), options.variant)
+        step = read_step(ROOT / options.step.strip("/"))
         questions = own_questions(options.questions, step) if options.questions else []
         if not options.submissions.is_dir():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")

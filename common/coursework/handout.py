@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes what students get of a step: handout.py STEP [OUTPUT] [--variant SEED] [--questions FILE]
+"""Writes what students get of a step: handout.py STEP [OUTPUT] [--questions FILE]
 
 OUTPUT/STEP, which must not be there yet, and OUTPUT/STEP.tar.gz hold the step with its kernels'
 bodies taken out, all that is needed to build, test and check it, and a README.md that is the
-assignment. OUTPUT is handouts/ unless it is given. --variant: variants.py. --questions: a file of the instructor's
+assignment. OUTPUT is handouts/ unless it is given. --questions: a file of the instructor's
 whose questions take the place of the lesson's (exercises.py).
 """
 
@@ -15,7 +15,6 @@ import sys
 import tarfile
 from pathlib import Path
 
-import variants
 from exercises import (
     GIVEN,
     ROOT,
@@ -52,7 +51,6 @@ COMMON = [
     "coursework/build.py",
     "coursework/check.py",
     "coursework/exercises.py",
-    "coursework/variants.py",
     "coursework/times.json",
     "coursework/kit.py",
     "coursework/mine.py",
@@ -142,9 +140,6 @@ def files_of(step, questions=None):
     for name in ("exercise.ini", "tour.txt"):
         files[f"{step.directory}/{name}"] = (directory / name).read_text(encoding="utf-8")
     files["README.md"] = assignment(step, questions)
-    if step.variant is not None:
-        for name in ("README.md", f"{step.directory}/exercise.ini", f"{step.directory}/tour.txt"):
-            files[name] = variants.renamed(step, (ROOT / step.directory), files[name])
     files["Makefile"] = MAKEFILE.format(title=step.title, step=step.directory)
     files.update((picture, None) for _, picture in PICTURE.findall(files["README.md"]))
     return files
@@ -181,7 +176,6 @@ def section(step, page, heading):
 
 def assignment(step, questions):
     lines = [f"# {step.title}", "", step.goal, ""]
-    lines += [variants.describe(step.variant), ""] if step.variant is not None else []
     lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
@@ -355,11 +349,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("step")
     parser.add_argument("output", nargs="?", type=Path, default=ROOT / "handouts")
-    parser.add_argument("--variant", type=int)
     parser.add_argument("--questions", type=Path)
     options = parser.parse_args()
     try:
-        step = read_step(ROOT / options.step.strip("/"), options.variant)
+        step = read_step(ROOT / options.step.strip("/"))
         questions = own_questions(options.questions, step) if options.questions else []
         tarball = write_handout(step, options.output, [question for question, _ in questions])
     except (ExerciseError, OSError) as error:
