@@ -163,6 +163,7 @@ report:  ## the results page, one HTML file to explore: build/report.html
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv
 	@$(MAKE) report ARGS=
+	@$(SLIDES) || echo 'The site has no slides.' >&2
 	@common/build/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site $(or_quit)
 
 test-site:  ## test the site's links
@@ -194,23 +195,16 @@ handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bod
 	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),$(call typed,OUTPUT)) \
 	  $(if $(QUESTIONS),--questions $(call typed,QUESTIONS)) $(or_quit)
 
-# Two HTML files per lecture: the slides, and the same with the speaker's notes. (A browser's print makes a PDF of either.)
-slides:  ## render the five lectures of common/coursework/slides_*.md into build/slides (needs pandoc)
-	@command -v pandoc >/dev/null || { echo 'error: make slides needs pandoc (apt-get install pandoc)' >&2; exit 2; } $(or_quit)
-	@mkdir -p build/slides && { echo '<style>'; cat common/coursework/slides.css; echo '</style>'; } >build/slides/style.html
-	@for file in common/coursework/slides_*.md; do name=$$(basename $$file .md); \
-	  pandoc -t dzslides -s --self-contained -H build/slides/style.html --resource-path=common/coursework $$file -o build/slides/$$name.html && \
-	  pandoc -t html5 -s --self-contained --resource-path=common/coursework $$file -o build/slides/$${name}_notes.html && \
-	  echo "build/slides/$$name.html, and with notes $${name}_notes.html" || exit 1; done $(or_quit)
+SLIDES = common/build/python.sh common/coursework/slides_requirements.txt common/coursework/slides.py build/slides
+slides:  ## render the five lectures of common/coursework/slides_*.md into build/slides
+	@$(SLIDES) $(or_quit)
 
 questions:  ## 70 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/coursework BACKEND=cpu kit
 	@python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
 
-test-questions:  ## run the commands that prove their answers (QUESTIONS=full: those that compile code, too)
-	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/coursework BACKEND=cpu kit
+test-questions:  ## test the questions' formats (make questions runs the commands that prove their answers)
 	@python3 -m unittest discover -q -s common/coursework -p test_questions.py
-	@python3 common/coursework/questions.py --check $(if $(filter full,$(QUESTIONS)),,--quick) --seed $(or $(SEED),1)
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1, STRICT=1)
 	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(SUBMISSIONS),$(call typed,SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory)) \

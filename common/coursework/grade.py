@@ -289,6 +289,8 @@ def print_table(grades, step):
 
 
 SIMILAR = 0.8  # share of a file that stands in another: more is shown
+MOST_COMPARED = 1 << 16  # bytes of a file that is compared
+SECONDS_COMPARED = 60, 2  # for the report, and for each submission more
 
 
 def report_similar(grades, grader, output):
@@ -297,10 +299,14 @@ def report_similar(grades, grader, output):
         taken, sources = set(), sources_of(grader.step, ROOT / grader.step.directory)
         files = {
             f"submissions/{file_name(grade.student, taken)}": {
-                name: data.decode("utf-8", "replace") for name, data in grade.files.items()
+                name: data.decode("utf-8", "replace")
+                for name, data in grade.files.items()
+                if len(data) <= MOST_COMPARED
             }
             for grade in grades
         }
+        large = [g.student for g in grades if any(len(d) > MOST_COMPARED for d in g.files.values())]
+        limit = SECONDS_COMPARED[0] + SECONDS_COMPARED[1] * len(grades)
         files["given"] = grader.given
         files["reference"] = {
             name: without_marks(sources[f"{grader.step.directory}/{name}"])
@@ -312,36 +318,38 @@ def report_similar(grades, grader, output):
                 {Path(name).with_suffix(".cpp"): text for name, text in texts.items()},
             )
         page = (output / "similar.html").resolve()
-        done = subprocess.run(
-            [
-                ROOT / "common/build/python.sh",
-                ROOT / "common/coursework/requirements.txt",
-                "-m",
-                "copydetect",
-                "-t",
-                "submissions",
-                "-r",
-                "submissions",
-                "reference",
-                "-b",
-                "given",
-                "-e",
-                "cpp",
-                "-d",
-                str(SIMILAR),
-                "-s",
-                "-a",
-                "-O",
-                page,
-            ],
-            cwd=scratch,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        words = "-t submissions -r submissions reference -b given -e cpp -s -a".split()
+        command = [
+            ROOT / "common/build/python.sh",
+            ROOT / "common/coursework/requirements.txt",
+            *["-m", "copydetect", *words, "-d", str(SIMILAR), "-O", page],
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=scratch,
+                capture_output=True,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                timeout=limit,
+            )
+            why = (
+                ""
+                if done.returncode == 0
+                else (done.stderr.strip().splitlines() or ["it failed"])[-1]
+            )
+        except subprocess.TimeoutExpired:
+            why = f"copydetect took more than {limit} s"
+        if why:
+            return f"not looked for: similar submissions ({printable(why)})"
+    return (
+        f"{output}/similar.html: files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
+        + (
+            f"; not compared, more than {MOST_COMPARED >> 10} KiB: {printable(', '.join(large))}"
+            if large
+            else ""
         )
-        if done.returncode != 0:
-            return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
-    return f"{output}/similar.html: files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
+    )
 
 
 # --- The kit --------------------------------------------------------------------------------------

@@ -192,8 +192,8 @@ def assignment(step, questions):
     lines += [
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
         "contract. Change nothing else: what you hand in are these files alone. Write them as you like. What",
-        "could hide an access to memory, or change code that is not yours (assembly, attributes of the compiler's,",
-        "other namespaces), is a flag: it costs nothing, but a person will look at it; so is a variable that may be",
+        "could hide an access to memory, or change code that is not yours (assembly, initialisers, functions of the",
+        "system's or the host's), is a flag: it costs nothing, but a person will look at it; so is a variable that may be",
         "read before it is set. `make check` shows the same flags as `make grade`.",
         "",
         "## How to test",
@@ -320,7 +320,10 @@ def write_handout(step, output, questions=None):
     tarball = directory.with_name(step.directory + ".tar.gz")
     files = files_of(step, questions)
     if directory.exists():  # someone may have worked there
-        raise ExerciseError(f"{directory} is there; remove it, or give another place with OUTPUT=")
+        raise ExerciseError(
+            f"{directory} is there, with what was written in it (make learn works there, too): "
+            "give another place, OUTPUT=directory, or remove it"
+        )
     for name, text in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

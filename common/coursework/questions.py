@@ -2,7 +2,7 @@
 """Questions for quizzes and exams, with answers that commands prove: make questions [SEED=n]
 
     questions.py [--seed N] [--output DIRECTORY]   writes questions.gift (Moodle), questions_qti.zip (Canvas) and answers.md
-    questions.py --check [--quick] [--only TEXT]   only runs the commands: exit 1 if one does not prove its answer
+    questions.py --check [--only TEXT]   only runs the commands: exit 1 if one does not prove its answer
 
 questions.ini holds the questions, with parameters; a seed chooses their values, so that last year's answers do not
 help. Each answer is taken from what its command prints, and must agree with the formula that stands beside it.
@@ -302,14 +302,11 @@ def main():
     parser.add_argument("--output", type=Path, default=ROOT / "build/questions")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--only", default="", help="only questions whose names contain this text")
-    parser.add_argument(
-        "--quick", action="store_true", help="without those that show code, which is compiled"
-    )
     arguments = parser.parse_args()
     sections, common = read()
     questions, failed = [], 0
     for name in sections.sections():
-        if arguments.only not in name or arguments.quick and "body" in sections[name]:
+        if arguments.only not in name:
             continue
         try:
             questions.append(make(sections, common, name, arguments.seed))

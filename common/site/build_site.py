@@ -4,7 +4,7 @@
     build_site.py PROGRAM OUTPUT
 
 PROGRAM is the CPU backend's, which records the runs; build/report.html, if it is there, becomes the results
-page. The Markdown files of the repository are copied to OUTPUT.pages with their links rewritten, and
+page, and build/slides the lectures. The Markdown files of the repository are copied to OUTPUT.pages with their links rewritten, and
 MkDocs renders them into OUTPUT. Source files that a page links to become pages of their own. Ends with 1
 and a line per fault if a link leads nowhere or a page would load something over the network.
 """
@@ -106,6 +106,9 @@ class Pages:
         def rewritten(target, line):
             target, mark, fragment = target.partition("#")
             path = os.path.normpath(os.path.join(os.path.dirname(page), target))
+            rendered = path.removesuffix(".md") + ".html"
+            if path.endswith(".md") and (self.output / rendered).is_file():  # slides
+                return os.path.relpath(rendered, os.path.dirname(page) or ".")
             if (self.output / path).is_file():  # made for the site
                 return target + mark + fragment
             found = self.root / path
@@ -228,6 +231,8 @@ def build(program, output):
     ]  # for who looks for them, not for the search
     for path in hidden:
         pages.pages[path] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[path]
+    for slides in sorted((ROOT / "build/slides").glob("*.html")):  # make slides
+        pages.write(f"common/coursework/{slides.name}", slides.read_bytes())
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
     api = pages.link("README.md")(

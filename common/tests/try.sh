@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # try.sh: runs the README's two commands, and run, test and check of every step, as a user would, and prints a line
-# per command with its time: `make try`. Where there are GPUs it does so with one of them, then without (make run and
-# make test on the CPU backend), and then with two (make run, make test and step 10). Output: build/try/*.log.
+# per command with its time, and at last the commands of the pages: `make try`. Where there are GPUs it does so with one
+# of them, then without (make run and make test on the CPU backend), and then with two (make run, make test and step
+# 10). Output: build/try/*.log.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 logs=$PWD/build/try
@@ -54,5 +55,6 @@ else
     step 'no GPU' "${directory%/}"
   done
 fi
+BACKEND=cpu try pages make test-commands
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
