@@ -58,9 +58,11 @@ class Measured:
     value: float | None
     line: str | None = None  # "file:line" of what asks for most
     steps: int = 0  # requests of the busiest warp
+    uneven: str = ""  # that few warps do the work of all on the largest matrix
 
     def met(self):
-        return self.target.met(self.value, self.steps)
+        uneven = self.uneven and self.target.steps is not None
+        return not uneven and self.target.met(self.value, self.steps)
 
 
 @dataclass
@@ -70,6 +72,8 @@ class Result:
     exercise: object
     tried: int = 0  # matrices, over all kernels; without those that a format refuses
     right: int = 0
+    tried_fixed: int = 0  # of these, those whose row lengths no seed changes
+    right_fixed: int = 0
     found: list = field(default_factory=list)  # the judge's lines on what was found
     ended: str = ""  # why the kernels did not come to their end
     looks: str = ""  # what wrong products have in common
@@ -101,9 +105,16 @@ class Result:
                 return f"{line['kernel']} is wrong in one order of blocks, warps and lanes, right in another"
         return ""
 
+    def share(self):
+        """Of the matrices that `make check` and `make grade` have in common, those on which it is right."""
+        return self.right_fixed / self.tried_fixed if self.tried_fixed else 0
+
+    def weight(self):
+        """How much safety and counters mean: all from three quarters of the matrices on, nothing up to one."""
+        return min(max(2 * self.share() - 0.5, 0), 1)
+
     def counts(self):
-        """Right enough for safety and counters to mean something."""
-        return self.tried > 0 and 2 * self.right >= self.tried
+        return self.weight() > 0
 
     def good(self):
         return (
@@ -117,20 +128,12 @@ class Result:
         exercise = self.exercise
         if self.forged:
             return 0, 0, 0
-        # What is wrong on a single matrix is wrong: less than half, in proportion.
-        right = (
-            exercise.correct
-            if self.all_right()
-            else exercise.correct * self.right // (2 * max(self.tried, 1))
-        )
-        if not self.counts() or self.withheld:
-            return right, 0, 0
+        # What is wrong on a single matrix is wrong: at most half, in proportion.
+        right = exercise.correct if self.all_right() else exercise.correct * self.share() / 2
+        weight = 0 if self.withheld else self.weight()
         safe = 0 if self.unsafe() else exercise.safe
-        return (
-            right,
-            safe,
-            sum(measured.target.points for measured in self.targets if measured.met()),
-        )
+        targets = sum(measured.target.points for measured in self.targets if measured.met())
+        return int(right), int(safe * weight), int(targets * weight)
 
 
 def tidy(report):
@@ -250,6 +253,8 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
         runner,
         {
             "kernels": exercise.kernels,
+            "also": exercise.also,
+            "finite_x": exercise.finite_x,
             "seed": seed,
             "matrices": step.matrices,
             "targets": targets,
@@ -259,11 +264,14 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     )
     if not lines:
         raise NotJudged("the judge said nothing")
-    kernel, begun, matrices, records = "", 0, 0, {}
+    kernel, matrices, records = "", 0, {}
+    missing = [*exercise.kernels, *exercise.also]  # whose turn has not come
     for line in lines:
         if "kernel" in line:
-            kernel, matrices, begun = line["kernel"], line["matrices"], begun + 1
+            kernel, matrices = line["kernel"], line["matrices"]
+            missing.remove(kernel)
             result.tried += matrices
+            result.tried_fixed += matrices
         elif "counted" in line:
             records[line["counted"], line["matrix"]] = line
         elif "looks" in line:
@@ -271,25 +279,45 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
         elif "ended" in line:
             on = f" on '{line['matrix']}'" if line["matrix"] else ""
             result.ended, result.forged = f"{line['ended']}{on}", line["forged"]
-        elif line.get("refused"):
-            result.tried -= 1
         elif "matrix" in line:
-            result.right += line["right"]
+            fixed = not line["matrix"].startswith("random ")
+            refused = line.get("refused", False)
+            result.tried -= refused
+            result.tried_fixed -= refused or not fixed
+            result.right += line.get("right", False)
+            result.right_fixed += fixed and line.get("right", False)
             if "kind" in line:
                 result.found.append({**line, "kernel": kernel})
     # What did not run is not right.
-    result.tried += matrices * (len(exercise.kernels) - begun)
+    result.tried += matrices * len(missing)
+    result.tried_fixed += matrices * len(missing)
+    uneven = unevenness(records.pop((exercise.kernels[0], LARGEST), None))
     result.times = {
         f"{kernel} on {matrix}": record["time"] for (kernel, matrix), record in records.items()
     }
     for target in exercise.targets:
         record = records.get((target.kernel, drawn(target.matrix, seed)))
-        result.targets.append(measured(target, record) if record else Measured(target, NOT_COUNTED))
+        result.targets.append(
+            measured(target, record, uneven) if record else Measured(target, NOT_COUNTED)
+        )
     return result
 
 
-def measured(target, record):
-    return Measured(target, counter(target, record), worst_line(target, record), record["steps"])
+def measured(target, record, uneven=""):
+    line = worst_line(target, record)
+    return Measured(target, counter(target, record), line, record["steps"], uneven)
+
+
+LARGEST = "66000 x 66000, two diagonals"  # judge.cpp
+# On it all rows are alike: the busiest warp may make so many times the requests of all, per warp that is launched, and some more.
+MOST_UNEVEN, MORE = 1.9, 8
+
+
+def unevenness(record):
+    """What to say of a kernel that leaves the work on the largest matrix to few warps, or ""."""
+    if not record or record["steps"] <= MOST_UNEVEN * record["mean_steps"] + MORE:
+        return ""
+    return f"on {LARGEST} the busiest warp makes {record['steps']} requests, a warp on average {record['mean_steps']}"
 
 
 NOT_COUNTED = float("nan")  # for a kernel that is wrong on the target's matrix
@@ -339,8 +367,13 @@ def verdict_on_target(measured):
     if measured.met():
         return text
     if target.met(value):
+        few = (
+            f"the busiest warp makes {measured.steps} requests, and {target.steps} would do"
+            if not target.met(value, measured.steps)
+            else measured.uneven
+        )
         return (
-            f"{text}, but the busiest warp makes {measured.steps} requests, and {target.steps} would do.\n"
+            f"{text}, but {few}.\n"
             "Few threads do the work of all; spread it over all warps and lanes."
         )
     reason = target.reason[0].upper() + target.reason[1:]

@@ -70,6 +70,8 @@ class Exercise:
     name: str
     files: list
     kernels: list  # names or patterns, as --kernel takes them
+    also: list  # other instances of the same source, that are tried on few matrices
+    finite_x: bool  # the format stores zeros of its own, whose products with infinity are NaN
     level: str
     task: str
     hints: list  # one text for each hole
@@ -164,6 +166,8 @@ def read_step(directory):
                 name,
                 words(section["files"]),
                 words(section["kernels"]),
+                words(section.get("also", "")),
+                section.getboolean("finite_x", False),
                 section["level"],
                 paragraphs(section["task"]),
                 hints,
@@ -380,11 +384,12 @@ def counter(target, record):
 
 
 def rows_of(target, record):
-    """The lines of a record that do what the target is about."""
+    """The lines of a record that do what the target is about. (An atomic reads what it updates.)"""
+    accesses = ("load", "atomic") if target.access == "load" else (target.access,)
     return [
         row
         for row in record["lines"]
-        if row["access"] == target.access and target.array in ("", row["array"])
+        if row["access"] in accesses and target.array in ("", row["array"])
     ]
 
 

@@ -79,7 +79,8 @@ def symbols(paths):
         words = line.split()
         if len(words) >= 8 and words[4] in ("GLOBAL", "WEAK", "UNIQUE"):
             if words[6] == "UND":
-                undefined.add(words[7])
+                if words[3] != "TLS":  # an `extern __shared__` array
+                    undefined.add(words[7])
                 continue
             defined.add(words[7])
             if words[4] == "GLOBAL":
@@ -183,11 +184,17 @@ def refused(objects):
             r"^ +\[ *\d+\] (\.\S+)", printed("readelf", "-SW", path), re.MULTILINE
         ):
             found = re.fullmatch(r"\.(?:preinit_array.*|ctors.*|init|init_array\.(\d+))", name)
-            if found and not (found[1] and int(found[1]) >= 99):  # 99: the compiler's own
+            if found and not (found[1] and is_compilers(path, name)):
                 return f"it has a section {name}, which runs before all else"
         if re.search(r" IFUNC ", printed("readelf", "-sW", path)):
             return "it has an ifunc, which runs before all else"
     return ""
+
+
+def is_compilers(path, name):
+    """Whether all that an object's section of initialisers with a priority calls is the compiler's own."""
+    called = re.findall(r"R_\w+ +[0-9a-f]+ (\S+)", section(path, re.escape(name)))
+    return name == ".init_array.00099" or all("san.module_ctor" in symbol for symbol in called)
 
 
 def flags_of(objects, kit, files, given):

@@ -26,6 +26,32 @@ HEADS = {
 
 # In namespace spmv, before the kernel; then, after the arrow, what is done with it in the kernel, on `sum`.
 TOPS = {
+    "a helper named multiply": (
+        "template <typename A>\n__device__ A multiply(A a, A b) { return a * b; }",
+        "sum = multiply(sum, decltype(sum)(1));",
+    ),
+    "helpers named lane, warp, load_row and launch": (
+        "__device__ unsigned lane(unsigned thread) { return thread % 32; }\n__device__ unsigned warp(unsigned thread) { return thread / 32; }\n"
+        "__device__ inline int load_row(const int* offsets, int row) { return offsets[row]; }\n__device__ inline int launch(int a) { return a; }",
+        "sum += spmv::lane(32) + spmv::warp(31) + 0 * load_row(row_offsets, row) + launch(0);",
+    ),
+    "a structure with a constructor and members": (
+        "template <typename A>\nstruct Sum {\n  A value;\n  __device__ explicit Sum(A a) : value(a) {}\n"
+        "  __device__ Sum& operator+=(A a) { value += a; return *this; }\n  __device__ A get() const { return value; }\n};",
+        "{ Sum<T> of(sum); of += T{0}; sum = of.get(); }",
+    ),
+    "a constexpr table": (
+        "constexpr int kPowers[] = {1, 2, 4, 8, 16, 32};\ninline constexpr struct { int a, b; } kPair{1, 2};",
+        "sum += kPowers[lane % 6] * 0 + kPair.b - 2;",
+    ),
+    "a recursive template": (
+        "template <int n>\nstruct Power { static constexpr int value = 2 * Power<n - 1>::value; };\ntemplate <>\nstruct Power<0> { static constexpr int value = 1; };",
+        "sum += Power<5>::value - 32;",
+    ),
+    "a variadic template": (
+        "template <typename... A>\n__device__ auto total(A... a) { return (a + ...); }",
+        "sum += total(1, 2, -3);",
+    ),
     "const at namespace scope": ("const int my_warp_size = 32;", "sum += my_warp_size - 32;"),
     "static constants": (
         "static const unsigned my_mask = 0xffffffffu;\nstatic constexpr int kNothing = 0;",
@@ -133,6 +159,11 @@ TOPS = {
 
 # In the kernel, on `sum`, `row` and `lane`.
 STATEMENTS = {
+    "hints to the compiler": "{ const T* v = static_cast<const T*>(__builtin_assume_aligned(values, 8)); if (row_end < row_begin) __builtin_unreachable(); sum += 0 * (v == values); }",
+    "a lambda with captures": "{ auto add = [&sum, row](T a) { sum += a * T(row - row); }; add(T{2}); }",
+    "copies of local arrays": "{ T a[4] = {sum, 0, 0, 0}, b[4]; memcpy(b, a, sizeof a); std::swap(b[0], b[1]); sum = b[1]; }",
+    "printf for debugging": 'if (row == 1 && lane == 0 && rows < 0) printf("row %d: %g %s\\n", row, double(sum), "so far");',
+    "static_assert and if constexpr": "static_assert(sizeof(T) == 4 || sizeof(T) == 8); if constexpr (lanes_per_row > 64) sum = 0;",
     "const_cast": "{ const int* p = const_cast<int*>(&row); sum += 0 * *p; }",
     "goto": "if (row < 0) goto finish;\n  sum += 0;\nfinish:",
     "__popc whose result is used": "sum += __popc(static_cast<unsigned>(row)) * 0;",

@@ -4,14 +4,16 @@
 // The kernels run in another process (runner.cpp). This one has the matrices, the references and
 // the verdict. It reads a JSON object from its standard input,
 //
-//   {"runner": [7, 8], "kernels": ["csr_vector"...], "seed": 1,
+//   {"runner": [7, 8], "kernels": ["csr_vector"...], "also": ["csr_vector_4"...], "seed": 1,
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
 //    "seconds": 120}
 //
 // (or, of a puzzle of common/primer, {"runner": [7, 8], "puzzle": n, "seconds": 20}, n being the
 // number that it is called with, or 0: the matrix's name is "" then, the kernel's "puzzle")
 //
-// ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends)
+// ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends.
+// "also": kernels that are tried on few of the matrices, other instances of the same source.
+// "finite_x": true where the format stores zeros of its own, whose products with infinity are NaN.)
 //
 // and writes JSON Lines to its standard output:
 //
@@ -24,7 +26,9 @@
 //       right comes with "drawing".
 //   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
-//    "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the kernel is right
+//    "mean_steps": ..., "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the
+//    kernel
+//       is right, and for the largest matrix
 //   {"ended": "...", "matrix": "5 x 0", "forged": false}    it was left there: why; "": its pipe
 //       was closed; "forged": what came through the pipe was no answer
 //   {"failure": "..."}                           not the kernel's fault
@@ -46,6 +50,7 @@
 #include "harness/verify.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
+#include "sparse/rng.hpp"
 #include "tests/kernel_matrices.hpp"
 
 namespace spmv::coursework {
@@ -68,6 +73,12 @@ constexpr int kLockstep = 3;
 constexpr Index kMostRowsInLockstep = 300;
 constexpr int kMostNonzerosInLockstep = 3000;
 constexpr int kRandomMatrices = 40;
+constexpr std::size_t kOneOf = 8;  // matrices on which kernels of "also" are tried
+constexpr auto kPatience = std::chrono::seconds(20);  // for an answer
+// Its rows, its columns and its nonzeros are more than 16 bits count; all warps have equal work.
+const std::string kLargest = "66000 x 66000, two diagonals";
+// One in which no row uses the last column: x is infinite there.
+const std::string kZeros = "explicit zeros, and x infinite where no row reads it";
 constexpr std::size_t kMostIndices = 12;  // of wrong elements that are listed
 
 void say(const Line& line) {
@@ -101,7 +112,8 @@ struct Vectors {
 // The products with a matrix.
 class Problems {
  public:
-  explicit Problems(Coo<double> triplets) : triplets_(std::move(triplets)) {}
+  explicit Problems(Coo<double> triplets, bool infinite_end = false)
+      : triplets_(std::move(triplets)), infinite_end_(infinite_end) {}
 
   const Coo<double>& triplets() const { return triplets_; }
   const Vectors& of(const Case& c) {
@@ -121,7 +133,10 @@ class Problems {
                              triplets_.row_indices,
                              triplets_.column_indices,
                              {triplets_.values.begin(), triplets_.values.end()}});
-    const std::vector<T> x = test_vector<T>(a.cols, 1);
+    std::vector<T> x = test_vector<T>(a.cols, 1);
+    const bool unused = infinite_end_ && std::count(a.column_indices.begin(),
+                                                    a.column_indices.end(), a.cols - 1) == 0;
+    if (unused && a.cols > 0) x.back() = std::numeric_limits<T>::infinity();
     std::vector<T> y0 = test_vector<T>(a.rows, 2);
     // Where beta is 0, y may hold anything: NaN, which shows a read, first of all, and numbers, so
     // that NaN does not tell a kernel that it is judged; infinity, which shows a read as well.
@@ -139,6 +154,7 @@ class Problems {
   }
 
   Coo<double> triplets_;
+  bool infinite_end_;
   std::array<std::array<std::optional<Vectors>, 2>, 2> vectors_;  // by precision, scaled
 };
 
@@ -152,14 +168,15 @@ struct Outcome {
 
 struct Options {
   std::array<int, 2> runner{};
-  std::vector<std::string> kernels, matrices;
+  std::vector<std::string> kernels, also, matrices;
   std::vector<std::pair<std::string, std::string>> targets;
   std::uint64_t seed = 1;
   int seconds = 120;
+  bool finite_x = false;
   std::optional<int> puzzle;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, kernels, matrices, targets, seed,
-                                                seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, kernels, also, matrices, targets,
+                                                seed, seconds, finite_x)
 
 // The runner closed its pipe (the text is empty), takes too long, or lies.
 class RunnerEnded : public std::runtime_error {
@@ -180,8 +197,7 @@ class Runner {
   // Whether it has begun to work.
   bool has_started() const {
     try {
-      return receive_frame(answers_, kHello.size(),
-                           Deadline::clock::now() + std::chrono::seconds(60)) == kHello;
+      return receive_frame(answers_, kHello.size(), Deadline::clock::now() + kPatience) == kHello;
     } catch (const std::runtime_error&) {
       return false;
     }
@@ -209,7 +225,10 @@ class Runner {
 
  private:
   std::string frame(std::size_t limit) const {
-    if (auto bytes = receive_frame(answers_, limit, deadline_)) return *std::move(bytes);
+    const Deadline patience = Deadline::clock::now() + kPatience;
+    if (auto bytes = receive_frame(answers_, limit, std::min(deadline_, patience))) {
+      return *std::move(bytes);
+    }
     throw RunnerEnded();
   }
 
@@ -217,10 +236,44 @@ class Runner {
   Deadline deadline_;
 };
 
+Coo<double> largest() {
+  constexpr Index kRows = 66'000;
+  Coo<double> triplets{kRows, kRows, {}, {}, {}};
+  for (Index row = 0; row < kRows; ++row) {
+    for (const Index column : {row - 1, row}) {
+      if (column >= 0) triplets.add(row, column, 1.0 / (1 + (row + column) % 7));
+    }
+  }
+  return triplets;
+}
+
+// A row with more nonzeros than rows have in other matrices, among short ones.
+Coo<double> longest_row(std::uint64_t seed) {
+  constexpr Index kColumns = 13'000;
+  Coo<double> triplets{5, kColumns, {}, {}, {}};
+  for (Index row = 0; row < 5; ++row) {
+    for (Index column = row; column < (row == 3 ? kColumns - 500 : 7); ++column) {
+      triplets.add(row, column, signed_unit_value<double>(mix64(seed + column)));
+    }
+  }
+  return triplets;
+}
+
+Coo<double> explicit_zeros(std::uint64_t seed) {
+  Coo<double> triplets{150, 90, {}, {}, {}};
+  for (Index row = 0; row < triplets.rows; ++row) {
+    for (Index column = row % 7; column + 1 < triplets.cols; column += 1 + row % 11) {
+      const auto bits = mix64(seed + 1000 * row + column);
+      triplets.add(row, column, bits % 4 == 0 ? 0 : signed_unit_value<double>(bits));
+    }
+  }
+  return triplets;
+}
+
 // The kernels of one runner.
 class Judge {
  public:
-  explicit Judge(const Runner& runner) : runner_(runner) {}
+  Judge(const Runner& runner, bool finite_x) : runner_(runner), finite_x_(finite_x) {}
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
@@ -243,7 +296,7 @@ class Judge {
   // Counts in double precision, in an order in which the product is right.
   void count(const std::string& kernel, const std::string& name) {
     kernel_ = kernel;
-    take(name, to_coo(generate<double>(name)));
+    take(name, name == kLargest ? largest() : to_coo(generate<double>(name)));
     for (int order = 0; order < kLockstep; ++order) {
       const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
@@ -278,6 +331,7 @@ class Judge {
          {"matrix", matrix},
          {"nnz", nnz},
          {"steps", reply.steps},
+         {"mean_steps", reply.mean_steps},
          {"time", reply.time},
          {"lines", reply.counts}});
   }
@@ -320,7 +374,7 @@ class Judge {
 
   void take(const std::string& name, const Coo<double>& triplets) {
     trying_ = name;
-    problems_ = Problems(triplets);
+    problems_ = Problems(triplets, name == kZeros && !finite_x_);
     send({{"rows", triplets.rows},
           {"cols", triplets.cols},
           {"row_indices", bytes_of(triplets.row_indices)},
@@ -511,6 +565,7 @@ class Judge {
   }
 
   const Runner& runner_;
+  bool finite_x_;
   std::string kernel_, trying_;  // the kernel, and the matrix's name
   Problems problems_{{}};
   std::size_t checked_ = 0;  // kernels
@@ -519,22 +574,6 @@ class Judge {
   std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
   int looked_ = 0;
 };
-
-// Its rows and its nonzeros are more than 16 bits count.
-test::NamedMatrix many_rows() {
-  constexpr Index kRows = 33'000;
-  Coo<double> triplets;
-  triplets.rows = triplets.cols = kRows;
-  for (Index row = 0; row < kRows; ++row) {
-    for (const Index column : {row - 1, row}) {
-      if (column < 0) continue;
-      triplets.row_indices.push_back(row);
-      triplets.column_indices.push_back(column);
-      triplets.values.push_back(1.0 / (1 + (row + column) % 7));
-    }
-  }
-  return {"33000 x 33000, two diagonals", std::move(triplets)};
-}
 
 // Those with nonzeros first, small ones before large ones: the first failure is easy to look at.
 std::vector<test::NamedMatrix> matrices_of(const Options& options) {
@@ -546,13 +585,15 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
   for (const std::string& name : options.matrices) {
     matrices.push_back({name, to_coo(generate<double>(name))});
   }
+  matrices.push_back({"a row of 12500", longest_row(seed)});
+  matrices.push_back({kZeros, explicit_zeros(seed)});
   const auto size = [](const test::NamedMatrix& m) {
     return std::pair(m.triplets.nnz() == 0,
                      std::int64_t{m.triplets.rows} + m.triplets.cols + m.triplets.nnz());
   };
   std::stable_sort(matrices.begin(), matrices.end(),
                    [&](const auto& a, const auto& b) { return size(a) < size(b); });
-  matrices.push_back(many_rows());
+  matrices.push_back({kLargest, largest()});
   return matrices;
 }
 
@@ -567,14 +608,20 @@ void run() {
   if (!runner.has_started()) {
     return say({{"failure", "it did not start"}});
   }
-  Judge judge(runner);
+  Judge judge(runner, options.finite_x);
   try {
     if (options.puzzle) return judge.check_puzzle(*options.puzzle);
     for (const std::string& kernel : options.kernels) {
       judge.check(kernel, matrices);
       if (&kernel == &options.kernels.front()) matrices.pop_back();  // once is enough
     }
+    std::vector<test::NamedMatrix> few;
+    for (std::size_t m = 0; m < matrices.size(); ++m) {
+      if (m % kOneOf == options.seed % kOneOf) few.push_back(matrices[m]);
+    }
+    for (const std::string& kernel : options.also) judge.check(kernel, few);
     for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
+    judge.count(options.kernels.front(), kLargest);
   } catch (const RunnerEnded& why) {
     say({{"ended", why.what()}, {"matrix", judge.trying()}, {"forged", why.is_forged}});
   }

@@ -82,7 +82,7 @@ $(TO)/runner: $(kernels)
 	$(link)
 $(TO)/%.cu.o: $(SOURCES)/%.cu
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(bounds) -include $(KIT)/prelude.hpp -c $< -o $@
-	@objcopy $(foreach name,$(copies),--redefine-sym $(name)=simt_$(name)) $@
+	@[ ! -e $@ ] || objcopy $(foreach name,$(copies),--redefine-sym $(name)=simt_$(name)) $@
 $(TO)/%.cu.i: $(SOURCES)/%.cu
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(bounds) -include $(KIT)/prelude.hpp -E $< -o $@
 $(TO)/%.cpp.o: $(SOURCES)/%.cpp

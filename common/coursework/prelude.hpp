@@ -37,5 +37,6 @@
 #undef __global__
 #define __global__ __attribute__((flatten))
 
-// Nothing that a file says to the compiler alone (flags.py leaves its #pragma out, too) silences it.
+// Nothing that a file says to the compiler alone (flags.py leaves its #pragma out, too) silences
+// it.
 #define _Pragma(text)

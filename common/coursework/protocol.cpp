@@ -120,6 +120,7 @@ Reply read_reply(std::string_view text) {
     if (!counts.is_array() || counts.size() > kMostCounts) throw ProtocolError("too many counters");
     for (const Json& count : counts) reply.counts.push_back(count_of(count));
     reply.steps = number_of(json, "steps");
+    reply.mean_steps = number_of(json, "mean_steps");
     reply.time = text_of(json, "time");
   }
   return reply;

@@ -97,12 +97,13 @@ struct Reply {
   std::string text;    // of the latter two: why; printable
   std::string y;       // of the first: the elements' bytes, as doubles;
   std::vector<std::pair<std::string, std::size_t>>
-      arrays;                // of a puzzle, with their sizes: y has
-                             // the elements of each, then those that it should have;
-  std::vector<Json> counts;  // if they were asked for, what a line of a kernel asked of one
-                             // array in one way,
-  std::uint64_t steps = 0;   // requests of the busiest warp, over all launches,
-  std::string time;          // and what time_model.hpp says that the product takes on a GPU
+      arrays;                    // of a puzzle, with their sizes: y has
+                                 // the elements of each, then those that it should have;
+  std::vector<Json> counts;      // if they were asked for, what a line of a kernel asked of one
+                                 // array in one way,
+  std::uint64_t steps = 0;       // requests of the busiest warp, over all launches,
+  std::uint64_t mean_steps = 0;  // those of all, per warp that was launched,
+  std::string time;              // and what time_model.hpp says that the product takes on a GPU
   bool is_done() const { return answer == "done"; }
 };
 

@@ -90,9 +90,14 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
                                {"addresses", counts.addresses},
                                {"bank_passes", counts.passes}});
   }
-  std::uint64_t steps = 0;
-  for (const auto& [function, counts] : profile.kernels) steps += counts.busiest_warp();
+  std::uint64_t steps = 0, mean_steps = 0;
+  for (const auto& [function, counts] : profile.kernels) {
+    steps += counts.busiest_warp();
+    const simt::Spread& warps = counts.warps;
+    mean_steps += warps.parts ? (warps.total + warps.parts - 1) / warps.parts : 0;
+  }
   reply["steps"] = steps;
+  reply["mean_steps"] = mean_steps;
   reply["time"] = kernel.empty() ? "" : describe(estimate_time(kernel, work_of(profile), kGpu));
 }
 

@@ -603,7 +603,9 @@ class Handouts(Scratch):
         place = self.directory / step.directory
         place.mkdir()
         (place / "mine").write_text("work")
-        with self.assertRaisesRegex(exercises.ExerciseError, "remove it"):
+        with self.assertRaisesRegex(
+            exercises.ExerciseError, "make learn works there.*or remove it"
+        ):
             handout.write_handout(step, self.directory)
         self.assertEqual([p.name for p in place.iterdir()], ["mine"])
 
@@ -870,6 +872,8 @@ class Submissions(Scratch):
             "e",
             [],
             ["k"],
+            [],
+            False,
             "",
             "",
             [],
@@ -881,21 +885,55 @@ class Submissions(Scratch):
             ],
         )
 
-        def points(right, wrong=(), ended="", value=10.0):
+        def points(right, wrong=(), ended="", value=10.0, of=10, **more):
             targets = [check.Measured(t, value) for t in exercise.targets]
-            return check.Result(exercise, 10, right, list(wrong), ended, targets=targets).points()
+            return check.Result(
+                exercise, of, right, of, right, list(wrong), ended, targets=targets, **more
+            ).points()
 
         self.assertEqual(points(10), (50, 20, 20))
-        self.assertEqual(points(5), (12, 20, 20))
-        self.assertEqual(points(4), (10, 0, 0))
+        self.assertEqual(points(8), (20, 20, 20))
+        self.assertEqual(points(5), (12, 10, 10))
+        self.assertEqual(points(4), (10, 6, 6))
+        self.assertEqual(points(2), (5, 0, 0))
+        for right in range(122):  # no step that one matrix more makes
+            more = sum(points(right + 1, of=123)) - sum(points(right, of=123))
+            self.assertLessEqual(more, 3)
         race = {"kind": "order", "kernel": "k", "matrix": "m", "right": True, "what": ""}
         self.assertEqual(points(9, [race]), (22, 0, 20))
         self.assertEqual(points(10, ended="signal"), (50, 0, 20))
         self.assertEqual(points(10, value=None), (50, 20, 0))
         self.assertEqual(check.Result(exercise).points(), (0, 0, 0))
         self.assertEqual(check.Result(exercise, missing="x").points(), (0, 0, 0))
-        self.assertEqual(check.Result(exercise, 10, 10, withheld=True).points(), (50, 0, 0))
-        self.assertEqual(check.Result(exercise, 10, 10, forged=True).points(), (0, 0, 0))
+        self.assertEqual(points(10, withheld=True), (50, 0, 0))
+        self.assertEqual(points(10, forged=True), (0, 0, 0))
+
+    def test_few_warps(self):
+        """A target with a limit for its busiest warp is missed where few warps do the work on the largest matrix."""
+        target = Target("t", "k", "m", "requests", "x", "load", 9.0, None, 5, "because", 30)
+        self.assertTrue(check.Measured(target, 5, "k.cuh:3", 20).met())
+        self.assertFalse(check.Measured(target, 5, "k.cuh:3", 31).met())
+        self.assertEqual(check.unevenness({"steps": 25, "mean_steps": 9}), "")
+        uneven = check.unevenness({"steps": 36, "mean_steps": 9})
+        missed = check.Measured(target, 5, "k.cuh:3", 20, uneven)
+        self.assertFalse(missed.met())
+        self.assertIn("makes 36 requests, a warp on average 9", check.verdict_on_target(missed))
+
+    def test_an_atomic_on_an_input_is_a_load(self):
+        rows = [
+            {
+                "file": "k",
+                "line": 1,
+                "array": "x",
+                "access": access,
+                "space": "global",
+                "requests": 3,
+                "lanes": 3,
+            }
+            for access in ("load", "atomic", "store")
+        ]
+        target = Target("t", "k", "m", "requests", "x", "load", 9.0, None, 5, "because")
+        self.assertEqual(exercises.counter(target, {"nnz": 1, "lines": rows}), 6)
 
 
 # --- Failures of what grades ------------------------------------------------------------------------
@@ -1024,8 +1062,21 @@ class SamePoints(unittest.TestCase):
 IN_CI = [
     "one nonzero too many (<=)",
     "__syncwarp() is missing in the loop",
-    "pairs are loaded from any address",
     "one lane adds up the row",
+    "one lane copies the row with memcpy",
+    "no case for 16 lanes",
+    "work by atomics, loads for show",
+    "threads that spin",
+    "it reads its own memory as a file",
+    "a function that is not observed",
+    "pasted assembly",
+    "a pragma silences the compiler",
+    "through a result",
+    "a stack that jumps",
+    "another return address",
+    "a constructor with a priority",
+    "always 42",
+    "y is tested for NaN",
 ]
 
 
@@ -1043,10 +1094,6 @@ class Grading(unittest.TestCase):
             if FULL or m.name in IN_CI
         }
         honest.write(submissions)
-        for name in attacks.KERNELS:
-            attacks.write_attack(
-                name, submissions, f"attack_{name}"
-            )  # some mistakes have the same names
         for write, _ in attacks.OTHERS.values():
             write(submissions)
         for name in attacks.NAMES:
@@ -1067,8 +1114,9 @@ class Grading(unittest.TestCase):
             cls.rows = mistakes.read_grades(cls.scratch / "grades")
 
     def test_each_mistake_costs_more_than_half_of_what_it_violates(self):
-        self.assertGreaterEqual(sum(map(len, mistakes.MISTAKES.values())), 40)
-        found = mistakes.judged(self.exercises, self.scratch / "grades")
+        self.assertGreaterEqual(sum(map(len, mistakes.MISTAKES.values())), 100)
+        own = {m: e for m, e in self.exercises.items() if mistakes.is_mistake(m)}
+        found = mistakes.judged(own, self.scratch / "grades")
         for step in set(mistakes.MISTAKES) - {GRADED} if FULL else ():
             found |= mistakes.grade_step(step, self.scratch / step, "--seed", "7")
         for mistake, (points, of, page) in found.items():
@@ -1097,17 +1145,28 @@ class Grading(unittest.TestCase):
                         100,
                     )
 
-    def test_no_attack_gets_points_without_a_flag(self):
-        for name in attacks.KERNELS:
-            with self.subTest(name):
-                row, remark = self.rows[f"attack_{name}"], attacks.KERNELS[name]()[1]
+    def test_no_cheat_gets_points_without_a_flag(self):
+        cheats = [
+            (m, self.scratch / "grades") for m in self.exercises if not mistakes.is_mistake(m)
+        ]
+        for step in set(mistakes.MISTAKES) - {GRADED} if FULL else ():
+            mistakes.grade_step(step, self.scratch / f"cheats_{step}", "--seed", "7", cheats=True)
+            cheats += [
+                (m, self.scratch / f"cheats_{step}/grades")
+                for m in mistakes.MISTAKES[step]
+                if not mistakes.is_mistake(m)
+            ]
+        for cheat, grades in cheats:
+            with self.subTest(cheat.name):
+                row = mistakes.read_grades(grades)[mistakes.slug(cheat)]
                 self.assertEqual(row["graded"], "yes", row["remark"])
-                self.assertRegex(row["remark"], remark)
-                if "look at it" not in row["remark"]:
+                page = (grades / f"{mistakes.slug(cheat)[:80]}.txt").read_text()
+                self.assertRegex(row["remark"] + page, cheat.says)
+                if cheat.violates == mistakes.FLAGGED:
+                    self.assertIn("look at it", row["remark"])
+                else:
                     # What is wrong only where y is scaled by 0 is right where there is little to do.
-                    self.assertLess(
-                        int(row["points"]), 10 if name == "tests_y" else 1, row["remark"]
-                    )
+                    self.assertLess(int(row["points"]), 10, row["remark"])
 
     def test_what_cannot_be_read_is_named_and_not_graded(self):
         self.assertEqual(self.done.returncode, 1, self.done.stderr)
@@ -1132,9 +1191,9 @@ class Grading(unittest.TestCase):
         self.assertFalse(Path("/tmp/canary").exists())
 
     def test_a_wrong_result_is_drawn(self):
-        page = (self.scratch / "grades/attack_always_42.txt").read_text()
+        page = (self.scratch / "grades/csr_vector_always_42.txt").read_text()
         self.assertRegex(page, r"The smallest matrix found(?s:.*)<-- wrong")
-        self.assertIn(f"{self.rows['attack_always_42']['points']} of 200 points", page)
+        self.assertIn(f"{self.rows['csr_vector_always_42']['points']} of 200 points", page)
 
     def test_refuses_what_it_cannot_grade(self):
         def message(*arguments):
