@@ -130,6 +130,10 @@ ifeq ($(BACKEND),cpu)
   INCLUDES += -I$(ROOT)/common/simt/include
   LIBRARIES += -lboost_context
   DEVICE_FLAGS := -x c++ -Wno-unknown-pragmas  # nvcc's #pragma unroll
+  # Found last: headers that say in a line what simt does not have.
+  MISSING := $(OUT)/missing
+  $(if $(wildcard $(MISSING)),,$(shell mkdir -p $(OUT) && sh $(ROOT)/common/simt/missing.sh $(MISSING)))
+  DEVICE_FLAGS += -idirafter $(MISSING)
   # Of DWARF 5, addr2line 2.40 names the including file for a function's first lines, up to its first change of file.
   DEVICE_FLAGS += -gdwarf-4 -g1
   ifeq ($(findstring clang,$(CXX)),)

@@ -44,6 +44,8 @@ def once(text):
 def main():
     done = subprocess.run(sys.argv[1:], stderr=subprocess.PIPE)
     text = done.stderr.decode("utf-8", "replace")
+    if "Assembler messages" in text:
+        text += "error: inline PTX (asm) runs on a GPU alone: BACKEND=cuda\n"
     sys.stderr.write("".join(f"{line}\n" for line in once(text)))
     sys.exit(done.returncode if done.returncode >= 0 else 1)
 

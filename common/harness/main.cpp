@@ -322,7 +322,8 @@ void declare(CommandLine& line, Options& options) {
            {size_in_bytes()});
   line.add("--verify-only", options.verify_only, "measure and count nothing");
   if (kGpu) {
-    for (const std::string option : {"--profile", "--schedule", "--trace", "--block-threads"}) {
+    for (const std::string option :
+         {"--profile", "--schedule", "--late-streams", "--trace", "--block-threads"}) {
       line.refuse(option, option + " is an option of the CPU backend: make run BACKEND=cpu");
     }
     line.add("--machine-code", options.machine_code,
@@ -338,6 +339,8 @@ void declare(CommandLine& line, Options& options) {
              "warps of a block take turns at warp operations; lockstep: forward, but lanes of a "
              "warp advance together from one access to memory to the next",
              {one_of({"forward", "reverse", "random", "turns", "lockstep"})});
+    line.add("--late-streams", options.run.late_streams,
+             "do what streams are asked for as late as waits and events allow");
     line.add("--block-threads", options.block_threads,
              "threads per block, of the kernels of steps 02, 03, 04 and 08 that take any number",
              {one_of({"32", "64", "128", "256", "512", "1024"})});

@@ -31,6 +31,7 @@ struct RunOptions {
   // CPU backend: record the first product (simt/trace.hpp), in up to so many bytes; 0: do not.
   std::size_t trace_limit = 0;
   std::string schedule = "forward";  // CPU backend: order of blocks, warps and lanes
+  bool late_streams = false;         // CPU backend: in what is verified first
 };
 
 struct Record {

@@ -84,6 +84,8 @@ SIMT_ALL_ATOMICS(SIMT_ATOMIC)
 SIMT_ALL_COMPARE_EXCHANGES(SIMT_COMPARE_EXCHANGE)
 #undef SIMT_COMPARE_EXCHANGE
 
+// Copies `size` bytes that the launch does not write.
+void read_only_load(const void* address, void* value, std::size_t size) noexcept;
 // Copies element `index`, of `size` bytes, of a linear texture; zeros beyond its end, as CUDA does.
 void texture_fetch(unsigned long long texture, int index, void* element, std::size_t size) noexcept;
 
@@ -259,18 +261,24 @@ SIMT_ATOMICS(_system, simt::Scope::kSystem)
 
 // --- Loads and stores with a cache hint, which the CPU has no use for ---------------------------
 
+// Of what no thread of the launch writes: that is checked.
+template <typename T>
+__forceinline__ T __ldg(const T* address) {
+  T value;
+  simt::read_only_load(address, &value, sizeof(T));
+  return value;
+}
 #define SIMT_LOAD(name)                      \
   template <typename T>                      \
   __forceinline__ T name(const T* address) { \
     return *address;                         \
   }
-SIMT_LOAD(__ldg)
 SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcs)
 SIMT_LOAD(__ldlu)
 #undef SIMT_LOAD
 // From the L2, which all threads share, or anew each time: as for a volatile. (A rule of simt: to
-// PTX these are weak loads.)
+// PTX these are weak loads. nvcc's are `asm volatile`, or clobber memory, and so are not merged.)
 template <typename T>
 __forceinline__ T __ldcv(const T* address) {
   if constexpr (std::is_arithmetic_v<T>) {

@@ -12,7 +12,7 @@
 namespace simt {
 namespace {
 
-constexpr unsigned kIdlePasses = 8;  // before it is a deadlock
+constexpr unsigned kIdlePasses = 32;  // of each block, before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
 
 }  // namespace
@@ -131,10 +131,10 @@ bool Gang::pass(unsigned number, bool progressed) {
     progressed = true;
   }
   if (progressed) note_progress();
-  seat.visited = true;
+  ++seat.visits;
   if (++idle_passes_ > 1ull * kIdlePasses * live_ && late_.empty() &&
       std::all_of(seats_.begin(), seats_.end(),
-                  [](const Seat& s) { return s.done || s.visited; }) &&
+                  [](const Seat& s) { return s.done || s.visits > kIdlePasses; }) &&
       !wait_for_other_process()) {
     report_deadlock();
     return false;
@@ -150,7 +150,7 @@ bool Gang::pass(unsigned number, bool progressed) {
 void Gang::note_progress() {
   idle_passes_ = 0;
   idle_since_.reset();
-  for (Seat& other : seats_) other.visited = false;
+  for (Seat& other : seats_) other.visits = 0;
 }
 
 // No block of this process can go on. False: nor has another process changed that for long, if it
@@ -250,11 +250,14 @@ void Gang::order(const Lane& lane, Scope scope) {
 namespace {
 
 // An atomic access of `lane`, about to be made.
-void announce(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc) {
+void announce(Lane& lane, std::uintptr_t address, unsigned size, Access access, Scope scope,
+              const void* pc) {
   Block& block = *lane.block;
   lane.pc = pc;
   Block::settle(lane);
-  block.observer().access(lane, address, size, access, Strength::kVolatile, pc);
+  const bool of_block = access == Access::kStore && scope == Scope::kBlock;
+  block.observer().access(lane, address, size, access,
+                          of_block ? Strength::kBlock : Strength::kVolatile, pc);
   Block::settle(lane);
   if (Gang* const gang = block.gang()) gang->forward(block.seat(), address, size);
 }
@@ -266,7 +269,7 @@ std::uint64_t load(const void* address, unsigned size) {
 
 }  // namespace
 
-std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noexcept {
+std::uint64_t atomic_load(const void* address, unsigned size, bool acquire, Scope scope) noexcept {
   Lane& lane = *current_lane;
   const void* const pc = SIMT_CALLER();
   const bool in_gang = lane.block->gang() != nullptr;
@@ -275,7 +278,7 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noex
     lane.pc = pc;
     lane.block->yield(lane);
   }
-  announce(lane, address_of(address), size, Access::kLoad, pc);
+  announce(lane, address_of(address), size, Access::kLoad, scope, pc);
   const std::uint64_t value = load(address, size);
   if (!in_gang && lane.polled == address && lane.seen == value) lane.block->polled(lane, pc);
   if (lane.polled != address || lane.seen != value) lane.block->changed();
@@ -283,7 +286,7 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noex
   lane.seen = value;
   if (acquire) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    lane.block->observer().fence(lane, Scope::kSystem);
+    lane.block->observer().fence(lane, scope);
   }
   return value;
 }
@@ -293,7 +296,7 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
   Lane& lane = *current_lane;
   const std::uintptr_t place = address_of(address);
   if (release) lane.block->observer().fence(lane, scope);
-  announce(lane, place, size, Access::kStore, SIMT_CALLER());
+  announce(lane, place, size, Access::kStore, scope, SIMT_CALLER());
   if (Recorder* const recorder = active_recorder()) recorder->finish_store(value);
   Gang* const gang = lane.block->gang();
   if (gang && release) {

@@ -5,7 +5,7 @@
 // alone: when they poll memory, wait at a grid barrier, or pass a fence. Who is next follows from
 // Settings::schedule and its seed, so a run is the same every time.
 //
-// Deadlock: every live block has had the baton several times, no wait has ended, no store or
+// Deadlock: every live block has had the baton many times, no wait has ended, no store or
 // atomic has changed anything, and no late store is under way. Where memory is shared with another
 // process (CUDA IPC), which may still change it: and this has lasted for
 // Settings::spin_limit_seconds.
@@ -38,6 +38,9 @@ class Gang {
   // All blocks of `grids`, of any devices, each to its end or to the first failure. `streams` are
   // the grids'.
   static Outcome run(const std::vector<Grid>& grids, const std::vector<cudaStream_t>& streams);
+  static Ending run_once(const std::vector<Grid>& grids, const Attempt& attempt) {
+    return Gang(grids, attempt).run();
+  }
 
   // --- By the block at `seat`, which holds the baton ---
 
@@ -82,7 +85,7 @@ class Gang {
     std::size_t grid = 0;
     std::uint64_t block_number = 0;
     bool done = false;
-    bool visited = false;  // since something last changed
+    unsigned visits = 0;  // since something last changed
     Baton baton;
   };
   struct GridBarrier {

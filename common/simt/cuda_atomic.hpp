@@ -12,7 +12,7 @@
 
 namespace simt {
 
-std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noexcept;
+std::uint64_t atomic_load(const void* address, unsigned size, bool acquire, Scope scope) noexcept;
 void atomic_store(void* address, std::uint64_t value, unsigned size, bool release,
                   Scope scope) noexcept;
 // All blocks of the grid meet, which has to be launched as a cooperative one.
@@ -22,12 +22,12 @@ void grid_sync() noexcept;
 
 namespace cuda {
 
-using std::memory_order;
-using std::memory_order_acq_rel;
-using std::memory_order_acquire;
-using std::memory_order_relaxed;
-using std::memory_order_release;
-using std::memory_order_seq_cst;
+using ::std::memory_order;
+using ::std::memory_order_acq_rel;
+using ::std::memory_order_acquire;
+using ::std::memory_order_relaxed;
+using ::std::memory_order_release;
+using ::std::memory_order_seq_cst;
 
 enum thread_scope {
   thread_scope_system = 0,
@@ -48,6 +48,21 @@ __forceinline__ void atomic_thread_fence(memory_order order,
   simt::no_tail_call();
 }
 
+namespace detail {
+// A fence on one side of an operation of this order.
+__forceinline__ void before(memory_order order, thread_scope scope) {
+  if (order != memory_order_relaxed && order != memory_order_acquire) {
+    simt::fence(simt_scope(scope));
+  }
+}
+__forceinline__ void after(memory_order order, thread_scope scope) {
+  if (order != memory_order_relaxed && order != memory_order_release) {
+    simt::fence(simt_scope(scope));
+    simt::no_tail_call();
+  }
+}
+}  // namespace detail
+
 template <typename T, thread_scope scope = thread_scope_system>
 class atomic_ref {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
@@ -55,26 +70,118 @@ class atomic_ref {
  public:
   __forceinline__ explicit atomic_ref(T& object) : object_(&object) {}
   __forceinline__ T load(memory_order order = memory_order_seq_cst) const {
-    const T value =
-        simt::from_bits<T>(simt::atomic_load(object_, sizeof(T), order != memory_order_relaxed));
+    const T value = simt::from_bits<T>(
+        simt::atomic_load(object_, sizeof(T), order != memory_order_relaxed, simt_scope(scope)));
     simt::no_tail_call();
     return value;
   }
   __forceinline__ void store(T value, memory_order order = memory_order_seq_cst) const {
-    simt::atomic_store(const_cast<std::remove_const_t<T>*>(object_), simt::to_bits(value),
+    simt::atomic_store(const_cast<::std::remove_const_t<T>*>(object_), simt::to_bits(value),
                        sizeof(T), order != memory_order_relaxed, simt_scope(scope));
     simt::no_tail_call();
   }
-  __forceinline__ T fetch_add(T value, memory_order order = memory_order_seq_cst) const {
-    if (order != memory_order_relaxed && order != memory_order_acquire) {
-      simt::fence(simt_scope(scope));
-    }
-    return atomicAdd(object_, value);
+#define SIMT_MEMBER(name, operation)                                                 \
+  __forceinline__ T name(T value, memory_order order = memory_order_seq_cst) const { \
+    detail::before(order, scope);                                                    \
+    const T old = simt::operation(object_, value, simt_scope(scope));                \
+    simt::no_tail_call();                                                            \
+    detail::after(order, scope);                                                     \
+    return old;                                                                      \
   }
-  __forceinline__ T operator+=(T value) const { return fetch_add(value) + value; }
+  SIMT_MEMBER(exchange, atomic_exchange)
+  SIMT_MEMBER(fetch_add, atomic_add)
+  SIMT_MEMBER(fetch_and, atomic_and)
+  SIMT_MEMBER(fetch_or, atomic_or)
+  SIMT_MEMBER(fetch_xor, atomic_xor)
+  SIMT_MEMBER(fetch_min, atomic_min)
+  SIMT_MEMBER(fetch_max, atomic_max)
+#undef SIMT_MEMBER
+  __forceinline__ T fetch_sub(T value, memory_order order = memory_order_seq_cst) const {
+    return fetch_add(static_cast<T>(T{0} - value), order);
+  }
+  // Whether it was `expected`, which then becomes `desired`; else `expected` is what it was.
+  __forceinline__ bool compare_exchange_strong(T& expected, T desired, memory_order success,
+                                               memory_order failure) const {
+    detail::before(success, scope);
+    const T old = simt::atomic_compare_exchange(object_, expected, desired, simt_scope(scope));
+    simt::no_tail_call();
+    const bool exchanged = old == expected;
+    detail::after(exchanged ? success : failure, scope);
+    expected = old;
+    return exchanged;
+  }
+  __forceinline__ bool compare_exchange_strong(T& expected, T desired,
+                                               memory_order order = memory_order_seq_cst) const {
+    return compare_exchange_strong(expected, desired, order,
+                                   order == memory_order_release   ? memory_order_relaxed
+                                   : order == memory_order_acq_rel ? memory_order_acquire
+                                                                   : order);
+  }
+  template <typename... Orders>
+  __forceinline__ bool compare_exchange_weak(T& expected, T desired, Orders... orders) const {
+    return compare_exchange_strong(expected, desired, orders...);
+  }
+  __forceinline__ T operator+=(T value) const {
+    return fetch_add(value) + value;
+  }
+  __forceinline__ T operator++() const {
+    return fetch_add(T{1}) + T{1};
+  }
+  __forceinline__ T operator++(int) const {
+    return fetch_add(T{1});
+  }
+  __forceinline__ operator T() const {
+    return load();
+  }
+  __forceinline__ T operator=(T value) const {
+    store(value);
+    return value;
+  }
 
  private:
   T* object_;
+};
+
+// A variable that is only touched so.
+template <typename T, thread_scope scope = thread_scope_system>
+class atomic {
+  using Ref = atomic_ref<T, scope>;
+
+ public:
+  atomic() = default;
+  constexpr atomic(T value) : value_(value) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+  __forceinline__ T operator=(T value) { return Ref(value_) = value; }
+  __forceinline__ operator T() { return Ref(value_).load(); }
+#define SIMT_MEMBER(name)                               \
+  template <typename... Arguments>                      \
+  __forceinline__ auto name(Arguments&&... arguments) { \
+    return Ref(value_).name(arguments...);              \
+  }
+  SIMT_MEMBER(load)
+  SIMT_MEMBER(store)
+  SIMT_MEMBER(exchange)
+  SIMT_MEMBER(fetch_add)
+  SIMT_MEMBER(fetch_sub)
+  SIMT_MEMBER(fetch_and)
+  SIMT_MEMBER(fetch_or)
+  SIMT_MEMBER(fetch_xor)
+  SIMT_MEMBER(fetch_min)
+  SIMT_MEMBER(fetch_max)
+  SIMT_MEMBER(compare_exchange_strong)
+  SIMT_MEMBER(compare_exchange_weak)
+  SIMT_MEMBER(operator+=)
+#undef SIMT_MEMBER
+  __forceinline__ T operator++() {
+    return ++Ref(value_);
+  }
+  __forceinline__ T operator++(int) {
+    return Ref(value_)++;
+  }
+
+ private:
+  T value_;
 };
 
 }  // namespace cuda

@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <set>
+#include <thread>
+#include <tuple>
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
@@ -41,7 +44,10 @@ namespace {
 constexpr int kMaxGuards = 16384;
 constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
+// No block has done anything but poll: another one is started, if there is one; it is a deadlock.
+constexpr double kPatienceSeconds = 0.002, kDeadlockSeconds = 1;
 constexpr unsigned kMaxDraws = 5;
+constexpr unsigned kRoundsInVain = 16;
 constexpr unsigned kPatience = 100;  // rounds; see Block::together()
 
 const char* name_of(Collective kind) {
@@ -63,6 +69,13 @@ bool has_not_returned(const Lane& lane) {
 // integers a negative and a large one.
 constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
 constexpr std::uint64_t kLargeUndefined = 0x7f7fffff'7f7fffffu;
+
+// Of a mask that comes from __activemask(), as far as that shows.
+std::string remark_on_mask(const Lane& lane) {
+  if (lane.request.mask != lane.active) return "";
+  return "; the mask is what __activemask() gave" + at_line(lane.active_pc) +
+         ": CUDA promises only that it names the lane itself";
+}
 
 }  // namespace
 
@@ -107,8 +120,11 @@ Settings& settings() {
       from_environment.seed = std::strtoull(seed, nullptr, 10);
       from_environment.schedule = Schedule::kRandom;
       from_environment.late_peer_stores = true;
+      from_environment.late_streams = true;
       from_environment.check_races = false;  // what is wrong shows in the results, as on a GPU
     }
+    const char* const late = std::getenv("SIMT_LATE_STREAMS");
+    if (late) from_environment.late_streams = std::atoi(late) != 0;
     return from_environment;
   }();
   return instance;
@@ -141,6 +157,31 @@ std::string take_report() {
 void set_quiet_reports(bool quiet) {
   const std::lock_guard lock(report_mutex);
   quiet_reports = quiet;
+}
+
+namespace {
+
+std::set<std::tuple<const void*, const void*, Remark>> remarks;
+
+}  // namespace
+
+void note_remark(const void* kernel, const void* pc, Remark remark) {
+  const std::lock_guard lock(report_mutex);
+  remarks.emplace(kernel, pc, remark);
+}
+
+std::vector<std::string> take_remarks() {
+  const std::lock_guard lock(report_mutex);
+  std::set<std::string> lines;
+  for (const auto& [kernel, pc, remark] : std::exchange(remarks, {})) {
+    lines.insert("kernel " + kernel_name(kernel) + at_line(pc) +
+                 (remark == Remark::kActiveMask
+                      ? ": CUDA does not promise which lanes __activemask() and "
+                        "coalesced_threads() name, beside the caller"
+                      : ": lanes of a warp load and store volatile shared memory with no "
+                        "__syncwarp() between, and CUDA does not promise their order"));
+  }
+  return {lines.begin(), lines.end()};
 }
 
 std::string at_line(const void* pc) {
@@ -247,6 +288,7 @@ void Block::leave(Fiber& fiber, Warp& warp, bool for_good) {
 
 void Block::suspend(Lane& lane) {
   settle(lane);
+  lane.empty_loops = 0;
   Fiber& fiber = *lane.fiber;
   leave(fiber, warps_[lane.warp]);
   fiber.stack_switch.arrive();
@@ -340,6 +382,10 @@ void Block::run_lanes(std::uint64_t block_number) {
     lane.waited = false;
     lane.draws = 0;
     lane.updated = {};
+    lane.be_where(Lane{});
+    lane.empty_loops = 0;
+    lane.unchanged = nullptr;
+    lane.active = 0;
   }
   for (Warp& warp : warps_) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
@@ -359,10 +405,11 @@ void Block::run_lanes(std::uint64_t block_number) {
   observer_.start_block(block_number, gang_ ? seat_ : block_number);
 
   const bool take_turns = state_->schedule == Schedule::kTurns;
-  std::chrono::steady_clock::time_point polling_since{};
-  unsigned idle_rounds = 0;
+  is_idle_ = false;
+  idle_rounds_ = 0;
+  polling_since_ = {};
   while (live_ > 0) {
-    const std::uint64_t progress_before = events_ + waits_;
+    const std::uint64_t progress_before = events_ + waits_, changes_before = changes_;
     bool ran = false;
     for (const unsigned w : warp_order_) {
       if (take_turns && warps_[w].busy > 0) {
@@ -379,35 +426,58 @@ void Block::run_lanes(std::uint64_t block_number) {
     try_release_barrier();
     if (state_->failed()) return;
     if (yielded_ > 0) {
+      // (Now and then all of them: some wait for no more than so many times.)
+      const bool all = ++rounds_ % kRoundsInVain == 0;
       for (Lane& lane : lanes_) {
-        if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
+        if (lane.state != Lane::State::kYielded || (!all && lane.waits_in_vain())) continue;
+        lane.state = Lane::State::kReady;
+        --yielded_;
       }
-      yielded_ = 0;
       const bool progressed = events_ + waits_ != progress_before;
       if (gang_) {
         if (!gang_->pass(seat_, progressed)) return;
         continue;
       }
-      // Blocks one after the other need not be an order in which the kernel can end.
-      idle_rounds = progressed ? 0 : idle_rounds + 1;
-      if (state_->is_ordered() && idle_rounds > kIdleRounds) {
-        state_->fail(Outcome::kAbandoned, "");
-        return;
-      }
-      const auto now = std::chrono::steady_clock::now();
-      if (progressed || polling_since == decltype(polling_since){}) {
-        polling_since = now;
-      } else if (std::chrono::duration<double>(now - polling_since).count() >
-                 settings().spin_limit_seconds) {
-        report_deadlock();
-        return;
-      }
+      if (!wait_for_blocks(progressed, changes_ != changes_before)) return;
     } else if (!ran) {
       report_deadlock();
       return;
     }
   }
   observer_.end_block();
+}
+
+// After a round in which lanes of the block have polled memory: lets other blocks go on if nothing
+// else happens in this one. False if it is to stop.
+bool Block::wait_for_blocks(bool progressed, bool changed) {
+  const bool was_idle = is_idle_;
+  idle_rounds_ = progressed || changed ? 0 : idle_rounds_ + 1;
+  is_idle_ = idle_rounds_ > (state_->is_ordered() ? kIdleRounds : kIdleRounds / 8);
+  if (is_idle_ != was_idle) state_->set_idle(is_idle_);
+  // Blocks one after the other need not be an order in which the kernel can end.
+  if (is_idle_ && state_->is_ordered()) return state_->fail(Outcome::kAbandoned, ""), false;
+  const auto now = std::chrono::steady_clock::now();
+  const auto seconds_since = [now](std::chrono::steady_clock::time_point since) {
+    return std::chrono::duration<double>(now - since).count();
+  };
+  if (progressed || polling_since_ == decltype(polling_since_){}) polling_since_ = now;
+  // (Changes memory all the time, and no lane meets another or returns.)
+  bool stuck = !is_idle_ && seconds_since(polling_since_) > settings().spin_limit_seconds;
+  if (is_idle_) {
+    if (!was_idle || !state_->all_are_idle()) all_idle_since_ = now;
+    if (!was_idle || stirs_ != state_->stirs()) {
+      stirs_ = state_->stirs();
+      quiet_rounds_ = 0;
+    }
+    if (++quiet_rounds_ == 2 * kRoundsInVain) state_->note_quiet(stirs_);
+    const double idle = seconds_since(all_idle_since_);
+    if (idle > kPatienceSeconds && state_->start_another) state_->start_another();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    stuck = idle > (shares_memory() ? settings().spin_limit_seconds : kDeadlockSeconds) &&
+            state_->all_are_quiet();
+  }
+  if (stuck) report_deadlock();
+  return !stuck;
 }
 
 Lane* Block::next_unstarted(Warp& warp) {
@@ -529,10 +599,11 @@ bool Block::meet(Warp& warp) {
 
 // The lanes of a warp, none of which can go on, that are together at __activemask(): of those that
 // wait at one, the lanes at the first place in the program, as a GPU's that have left a loop wait
-// for the others. 0 if there are none, or while a lane that lets others run may still come. (If it
-// waits for one of these, nothing happens in the block, and patience ends.)
+// for the others, and in the same iteration of its loops. 0 if there are none, or while a lane that
+// lets others run may still come. (If it waits for one of these, nothing happens in the block, and
+// patience ends.)
 unsigned Block::together(Warp& warp) {
-  const void* first = nullptr;
+  const Lane* first = nullptr;
   unsigned lanes = 0;
   bool may_come = false;
   for (unsigned rest = warp.pending ? warp.live : 0; rest; rest &= rest - 1) {
@@ -541,18 +612,34 @@ unsigned Block::together(Warp& warp) {
     if (lane.state != Lane::State::kAtCollective || lane.request.kind != Collective::kActiveMask) {
       continue;
     }
-    if (!first || std::less<>{}(lane.pc, first)) {
-      first = lane.pc;
+    if (!first || std::less<>{}(lane.pc, first->pc) ||
+        (lane.pc == first->pc && lane.loops < first->loops)) {
+      first = &lane;
       lanes = 0;
     }
-    if (lane.pc == first) lanes |= 1u << lane.id;
+    if (lane.pc == first->pc && lane.same_iteration(*first)) lanes |= 1u << lane.id;
   }
-  if (!lanes || !may_come) return lanes;
+  if (!lanes || !may_come) return some_of(warp, lanes);
   if (std::exchange(warp.events, events_) != events_) warp.waits = 0;
-  if (warp.waits == kPatience) return lanes;
+  if (warp.waits == kPatience) return some_of(warp, lanes);
   ++warp.waits;
   ++waits_;
   return 0;
+}
+
+// Which of `lanes`, that are together, go on and see each other: CUDA promises a lane that
+// __activemask() names the lane itself. All of them under kForward and kTurns, one at a time under
+// kReverse (and where nothing tells iterations apart), and under the schedules with a seed all, one
+// or some, as is drawn.
+unsigned Block::some_of(Warp& warp, unsigned lanes) const {
+  const Schedule schedule = state_->schedule;
+  const unsigned last = std::bit_floor(lanes);
+  if (!lanes || schedule == Schedule::kReverse || !is_instrumented()) return last;
+  if (schedule == Schedule::kForward || schedule == Schedule::kTurns) return lanes;
+  warp.seed = mix(warp.seed);
+  const unsigned some = lanes & static_cast<unsigned>(warp.seed);
+  const unsigned how = warp.seed >> 62;
+  return how == 0 ? lanes : how == 1 || !some ? last : some;
 }
 
 // A lane that `lane`, at a warp operation, still waits for: one that its mask names and that is not
@@ -612,6 +699,11 @@ void Block::set_results(Warp& warp, unsigned mask) {
     case Collective::kAll:
       return set_all(ballot == mask);
     case Collective::kActiveMask:
+      for_each_lane(mask, [&](unsigned id) {
+        lanes[id].active = mask;
+        lanes[id].active_pc = lanes[id].pc;
+      });
+      state_->remark(lanes[std::countr_zero(mask)].pc, Remark::kActiveMask);
       return set_all(mask);
     case Collective::kMatchAny:
       for_each_lane(mask, [&](unsigned id) {
@@ -650,10 +742,11 @@ void Block::set_results(Warp& warp, unsigned mask) {
 void Block::complete(Warp& warp, unsigned mask) {
   Lane* const lanes = &lanes_[warp.first_lane];
   set_results(warp, mask);
-  const void* const pc = lanes[std::countr_zero(mask)].pc;
+  const Lane& first = lanes[std::countr_zero(mask)];
   for_each_lane(mask, [&](unsigned id) {
     lanes[id].state = Lane::State::kReady;
-    lanes[id].pc = pc;
+    lanes[id].pc = first.pc;
+    lanes[id].be_where(first);
     observer_.complete(lanes[id]);
   });
   warp.pending &= ~mask;
@@ -671,7 +764,8 @@ std::uint64_t UndefinedShuffles::read(const Block& block, const Lane& lane, unsi
             : "has ended without this call, which all lanes of the mask must make";
     const std::string what =
         fmt::format("the result of {} is used, and undefined: lane {} reads from lane {}, which {}",
-                    name_of(lane.request.kind), lane.id, source, why);
+                    name_of(lane.request.kind), lane.id, source, why) +
+        remark_on_mask(lane);
     reads.push_back({lane.pc, block.describe_failure(lane, what, lane.pc)});
   }
   if (std::find(varied.begin(), varied.end(), lane.pc) == varied.end()) return kUndefined;
@@ -715,6 +809,7 @@ void Block::try_release_barrier() {
     if (lane.state != Lane::State::kAtBarrier) continue;
     lane.result = static_cast<std::uint64_t>(result);
     lane.state = Lane::State::kReady;
+    lane.be_where(*first);
   }
   at_barrier_ = 0;
   ++events_;
@@ -735,10 +830,34 @@ void Block::wait_for_access(Lane& lane, const void* pc) {
   suspend(lane);
 }
 
+void Lane::loops_for_ever() {
+  const Unobserved unobserved;
+  block->fail(*this,
+              fmt::format("a loop without end: {} iterations without an access to memory (plain "
+                          "loads of what another thread is to change are taken out of loops: poll "
+                          "with volatile or atomic loads)",
+                          kEmptyLoops),
+              reinterpret_cast<const void*>(block_entered));
+}
+
 void Block::look_at_polls(Lane& lane, const void* pc) {
   if (lane.polls < kPollsBeforeYield && !state_->is_ordered()) return;
   lane.pc = pc;
   yield(lane);
+}
+
+void Block::polled(Lane& lane, const void* pc, const void* word, std::uint64_t value,
+                   unsigned bytes) {
+  // (What is counted does not depend on the order of lanes.)
+  if (observer_.counting()) return polled(lane, pc);
+  if (++lane.polls < 2) return;
+  lane.unchanged = word;
+  lane.unchanged_value = value;
+  lane.unchanged_bytes = static_cast<std::uint8_t>(bytes);
+  lane.pc = pc;
+  yield(lane);
+  lane.unchanged = nullptr;
+  lane.polls = 1;
 }
 
 // Work that threads take from a counter would all be the first one's, which runs until it must
@@ -836,11 +955,12 @@ void Block::report_deadlock() {
   std::string text = "kernel " + kernel_name(grid().kernel) + ", block " + to_text(index_) +
                      ": deadlock: " + describe(*waiting);
   if (missing) text += ", but " + describe(*missing);
+  if (waiting->state == Lane::State::kAtCollective) text += remark_on_mask(*waiting);
   const auto at_barrier = [](const Lane* lane) {
     return lane && lane->state == Lane::State::kAtBarrier;
   };
   if (at_barrier(waiting) || at_barrier(missing)) text += "; a barrier in divergent code";
-  const bool polls = find_lane([](const Lane& lane) { return lane.state == Lane::State::kReady; });
+  const bool polls = find_lane(can_go_on);
   if (polls && count_of(grid().grid) > 1) {
     text +=
         "; if it waits for another block: CUDA does not promise that one runs meanwhile, unless "
@@ -908,6 +1028,7 @@ void trap() noexcept {
 }
 
 long long nanoseconds() noexcept {
+  if (current_lane) current_lane->block->changed();  // a lane may wait for the clock
   static std::atomic<long long> now{0};
   return now += 100;
 }

@@ -5,8 +5,10 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <future>
@@ -225,6 +227,42 @@ struct alignas(64) Lane {
   const void* polled = nullptr;  // its last atomic load
 
   std::uint64_t seen = 0;  // by that
+  // While it is set aside: the word that its last atomic operation has left as it was, as a
+  // lock that is taken. (Null: none.)
+  const void* unchanged = nullptr;
+  std::uint8_t unchanged_bytes = 0;
+  std::uint64_t unchanged_value = 0;
+  bool waits_in_vain() const {
+    return unchanged && !std::memcmp(unchanged, &unchanged_value, unchanged_bytes);
+  }
+  // Where it is in its loops: the basic block that it entered last, how often it went back to an
+  // earlier one, and a hash of which ones. (Instrumented build.)
+  std::uintptr_t block_entered = 0;
+  std::uint64_t loops = 0, loop_hash = 0;
+  void enter_block(std::uintptr_t place) {
+    if (place <= block_entered) {
+      ++loops;
+      if (++empty_loops == kEmptyLoops) loops_for_ever();
+      loop_hash = (loop_hash ^ place) * kGoldenGamma;
+    }
+    block_entered = place;
+  }
+  // Iterations since it last touched memory, or met others. Where there are more, there will be no
+  // end: a loop that polls memory with plain loads has lost them, as it does with nvcc.
+  static constexpr std::uint32_t kEmptyLoops = 1u << 28;
+  std::uint32_t empty_loops = 0;
+  [[noreturn]] void loops_for_ever();
+  bool same_iteration(const Lane& other) const {
+    return loops == other.loops && loop_hash == other.loop_hash;
+  }
+  // The lane has met `other` here.
+  void be_where(const Lane& other) {
+    block_entered = other.block_entered;
+    loops = other.loops;
+    loop_hash = other.loop_hash;
+  }
+  unsigned active = 0;              // what __activemask() has told it last,
+  const void* active_pc = nullptr;  // and where
   // While it updates a word: whether changes(update) it.
   const void* update = nullptr;
   bool (*changes)(const void* update) = nullptr;
@@ -294,7 +332,7 @@ class Unobserved {
 class Observer {
  public:
   // `shared`: the shared variables of the grid's kernel; must live until the next start().
-  void start(const GridState& state, const std::vector<SharedVariable>& shared, unsigned threads);
+  void start(GridState& state, const std::vector<SharedVariable>& shared, unsigned threads);
   // `number`: in its grid. `id`: also among those of grids that are resident together.
   void start_block(std::uint64_t number, std::uint64_t id);
   void end_block();
@@ -410,7 +448,7 @@ class Observer {
   Knowledge& knowledge(const Lane& lane);
   void join_block();
   void join_warp(unsigned warp, unsigned mask);
-  bool is_known(const Moment& moment, const Lane& lane) const;
+  bool is_known(const Moment& moment, const Lane& lane, bool unfenced = false) const;
   bool saw_last_write(const Word& word, WordAccess::Kind kind, const Lane& lane) const;
   void compare(Lane& lane, const Tally& tally, std::uintptr_t address, const WordAccess& access,
                const Word& word, const std::vector<WordAccess>& earlier);
@@ -418,6 +456,7 @@ class Observer {
                bool weak);
   std::shared_ptr<const Release> release(const Lane& lane, bool block_only,
                                          const std::shared_ptr<const Release>& before);
+  void reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t address, const Word& word);
   void explain(const Lane& lane, const Tally& tally, std::uintptr_t address);
   Race race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
                  std::uintptr_t address) const;
@@ -443,6 +482,8 @@ class Observer {
   std::vector<std::unique_ptr<Shared>> of_shared_;  // of each variable; null: untouched
   std::uint64_t interval_ = 0, barrier_ = 0;  // the last one of any warp, of a block's barrier
   std::uint32_t epoch_ = 0;
+  GridState* state_ = nullptr;
+  const SharedVariable* dynamic_ = nullptr;  // the `extern __shared__` array that lanes have used
   GlobalRaces* races_ = nullptr;
   bool ordering_ = false, explaining_ = false, lockstep_ = false;
   std::uint64_t block_number_ = 0;
@@ -526,12 +567,20 @@ struct Ending {
   bool failed() const { return outcome != Outcome::kDone; }
   bool operator==(const Ending&) const = default;
 };
-// Runs a launch once, on up to `workers` threads of the host.
+// Runs a launch once, on up to `workers` threads of the host; kAllAtOnce: its blocks take turns, as
+// those of a cooperative launch do.
 using Run = std::function<Ending(const Attempt& attempt, unsigned workers)>;
+inline constexpr unsigned kAllAtOnce = 0;
+// How many blocks of a launch simt runs at the same time, if they wait for each other.
+inline constexpr unsigned kMaxResidentBlocks = 264;
 // Runs a launch of `grids`, as often as it takes to say whether it is right. A failure's report is
 // published. `resident`: all their blocks are resident together.
 Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
                    const Run& run);
+
+// Notes that `kernel` relies on what CUDA does not promise; see take_remarks().
+enum class Remark : std::uint8_t { kActiveMask, kVolatile };
+void note_remark(const void* kernel, const void* pc, Remark remark);
 
 // What the blocks of a running grid share.
 class GridState : public Attempt {
@@ -540,6 +589,38 @@ class GridState : public Attempt {
       : Attempt(attempt), grid_(grid) {}
 
   ResidentGrid* resident = nullptr;
+
+  // Blocks that wait for each other, though not of a cooperative launch: a GPU that has room for
+  // all of them runs them at the same time. While blocks only poll, more are started.
+  void block_begins() {
+    ++running_;
+    stir();
+  }
+  void block_ends() {
+    --running_;
+    stir();
+  }
+  void set_idle(bool idle) {
+    idle ? ++idle_ : --idle_;
+    if (!idle) stir();
+  }
+  // Whether no block that has started does anything but poll.
+  bool all_are_idle() const { return idle_ == running_; }
+  // How often one has gone on, begun or ended. (Above 32 bits that count the blocks that have
+  // polled in vain since then.)
+  std::uint64_t stirs() const { return quiet_ >> 32; }
+  void note_quiet(std::uint64_t since) {
+    std::uint64_t old = quiet_;
+    while (old >> 32 == since && !quiet_.compare_exchange_weak(old, old + 1)) continue;
+  }
+  bool all_are_quiet() const { return (quiet_ & 0xffffffffu) >= running_ && all_are_idle(); }
+  std::function<void()> start_another;  // if there is one, and room for it
+
+  void remark(const void* pc, Remark remark) {
+    std::atomic<const void*>& last = remarked_[static_cast<int>(remark)];
+    if (last.exchange(pc, std::memory_order_relaxed) != pc) note_remark(grid_.kernel, pc, remark);
+  }
+
   bool is_ordered() const { return races && races->mode != RaceMode::kFilter; }
 
   const Grid& grid() const { return grid_; }
@@ -556,6 +637,13 @@ class GridState : public Attempt {
   std::mutex mutex_;
   std::string failure_;
   std::atomic<Outcome> outcome_{Outcome::kDone};
+  void stir() {
+    std::uint64_t old = quiet_;
+    while (!quiet_.compare_exchange_weak(old, ((old >> 32) + 1) << 32)) continue;
+  }
+  std::atomic<unsigned> running_{0}, idle_{0};  // blocks
+  std::atomic<std::uint64_t> quiet_{0};
+  std::atomic<const void*> remarked_[2] = {};  // where, last, of each kind
 };
 
 // Of blocks in a grid or threads in a block: how many there are, and which the `number`-th is.
@@ -582,6 +670,7 @@ class Block {
   void start_grid(GridState& grid);
   void run(std::uint64_t block_number) {
     run_with_contexts(scheduler_, [&] { run_lanes(block_number); });
+    if (is_idle_) state_->set_idle(is_idle_ = false);
   }
   void end_grid();
 
@@ -596,6 +685,9 @@ class Block {
   void polled(Lane& lane, const void* pc) {
     if (++lane.polls >= kPollsBeforeLook) look_at_polls(lane, pc);
   }
+  // Likewise by an atomic operation, which has found `value` in `bytes` bytes at `word`: such lanes
+  // are set aside sooner, and need not run before the word has changed.
+  void polled(Lane& lane, const void* pc, const void* word, std::uint64_t value, unsigned bytes);
   [[noreturn]] void fail(Lane& lane, std::string&& what, const void* pc,
                          Outcome outcome = Outcome::kFailed);
   [[noreturn]] void fail(Lane& lane, std::string&& report);
@@ -613,6 +705,7 @@ class Block {
   const Warp& warp_of(const Lane& lane) const { return warps_[lane.warp]; }
   // A lane has changed memory, or has found it changed: its block is no longer merely waiting.
   void changed() {
+    ++changes_;
     if (gang_) ++events_;
   }
   // Whether a store of this block to `address` is to become visible late.
@@ -654,6 +747,7 @@ class Block {
   bool meet(Warp& warp);
   static bool release_accesses(Lane* lanes, Warp& warp);
   unsigned together(Warp& warp);
+  unsigned some_of(Warp& warp, unsigned lanes) const;
   const Lane* awaited(const Lane& lane) const;
   template <typename Wanted>
   const Lane* find_lane(Wanted&& is_wanted) const;
@@ -663,6 +757,7 @@ class Block {
   void report(const Lane& lane, const std::string& what, const void* pc,
               Outcome outcome = Outcome::kFailed);
   void report_deadlock();
+  bool wait_for_blocks(bool progressed, bool changed);
   std::string describe(const Lane& lane) const;
   void settle_store();
   void look_at_polls(Lane& lane, const void* pc);
@@ -688,8 +783,15 @@ class Block {
   unsigned live_ = 0;
   unsigned at_barrier_ = 0;
   unsigned yielded_ = 0;
-  std::uint64_t events_ = 0;  // completions and exits, to tell progress from polling
-  std::uint64_t waits_ = 0;   // rounds in which lanes at __activemask() have waited for others
+  std::uint64_t events_ = 0;   // completions and exits, to tell progress from polling
+  std::uint64_t changes_ = 0;  // of memory, that a lane made or found
+  bool is_idle_ = false;       // nothing but polling for many rounds,
+  unsigned rounds_ = 0;
+  std::uint64_t stirs_ = 0;    // GridState::stirs() when it began to be idle, or later
+  unsigned quiet_rounds_ = 0;  // since then
+  unsigned idle_rounds_ = 0;   // how many
+  std::chrono::steady_clock::time_point all_idle_since_, polling_since_;
+  std::uint64_t waits_ = 0;  // rounds in which lanes at __activemask() have waited for others
 
   std::byte* stacks_ = nullptr;  // lowest address
   std::size_t stack_count_ = 0;

@@ -8,8 +8,10 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/random.hpp"
 
@@ -96,30 +98,50 @@ Ending run_blocks(GridState& state, unsigned workers) {
     Block& block = own_block();
     block.start_grid(state);
     for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.has_ended();) {
+      state.block_begins();
       block.run(order[i]);
+      state.block_ends();
     }
     block.end_grid();
   };
+  std::mutex mutex;
   std::vector<std::future<void>> others;
+  state.start_another = [&] {
+    const std::lock_guard lock(mutex);
+    if (next >= count || others.size() + 1 >= kMaxResidentBlocks || profile_active()) return;
+    if (state.races) state.races->one_worker = false;
+    try {
+      others.push_back(on_thread(work));
+    } catch (const std::system_error&) {  // as many as the system allows
+    }
+  };
   for (unsigned i = 1; i < workers; ++i) others.push_back(on_thread(work));
   work();
-  for (std::future<void>& other : others) other.get();
+  for (std::size_t i = 0;; ++i) {
+    std::future<void> other;
+    {
+      const std::lock_guard lock(mutex);
+      if (i == others.size()) break;
+      other = std::move(others[i]);
+    }
+    other.get();
+  }
   return state.ending();
 }
 
 // Whether a launch is right, and what that takes; see races.hpp.
 class Check {
  public:
-  Check(const Run& run, unsigned workers, GlobalRaces& races)
-      : run_(run), workers_(workers), races_(races) {}
+  Check(const Run& run, unsigned workers, bool fits_at_once, GlobalRaces& races)
+      : run_(run), workers_(workers), fits_at_once_(fits_at_once), races_(races) {}
   Ending look_for_races();
-  Ending look_for_races_of_residents();
+  Ending look_for_races_of_residents(bool again = false);
   Ending vary_shuffles(const Ending& ending);
 
  private:
   Ending attempt(Schedule order, unsigned workers, bool again,
                  std::uint64_t seed = settings().seed) {
-    races_.one_worker = workers == 1;
+    races_.one_worker = workers <= 1;
     return run_({order, seed, &races_, again}, workers);
   }
   Ending run_again(RaceMode mode, Schedule order, unsigned workers) {
@@ -136,6 +158,7 @@ class Check {
 
   const Run& run_;
   const unsigned workers_;
+  const bool fits_at_once_;  // all blocks may be resident together
   GlobalRaces& races_;
 };
 
@@ -180,6 +203,7 @@ Ending Check::look_for_races() {
     return ending;
   }
   // Either it cannot end in order, or it fails only as the settings say.
+  if (!first.failed() && fits_at_once_) return look_for_races_of_residents(true);
   races_.restore(RaceMode::kOrder);
   if (!first.failed()) return run_unchecked(workers_);
   if (workers_ > 1) {
@@ -190,12 +214,19 @@ Ending Check::look_for_races() {
 }
 
 // Runs grids that are resident together, in the order of the settings, on which it depends what
-// their blocks learn of each other: every access is compared with those before it at once.
-Ending Check::look_for_races_of_residents() {
-  races_.mode = RaceMode::kOrder;
-  Ending ending = attempt(settings().schedule, 1, false);
-  if (ending.failed() && active_recorder()) return ending;
-  if (races_.watch_readers()) ending = run_again(RaceMode::kOrder, settings().schedule, 1);
+// their blocks learn of each other: every access is compared with those before it at once. `again`:
+// they are not known to be that, but wait for each other.
+Ending Check::look_for_races_of_residents(bool again) {
+  const Schedule schedule = settings().schedule;
+  Ending ending;
+  if (!again) {
+    races_.mode = RaceMode::kOrder;
+    ending = attempt(schedule, kAllAtOnce, false);
+    if (ending.failed() && active_recorder()) return ending;
+  }
+  if (again || races_.watch_readers()) {
+    ending = run_again(RaceMode::kOrder, schedule, kAllAtOnce);
+  }
   if (!ending.failed() && !races_.unchecked.empty()) {
     const Race& race = races_.unchecked.begin()->second;
     return {Outcome::kFailed, race.report + race.missing};
@@ -258,7 +289,8 @@ LastKernel last_kernel;
 // Runs the launch, and whatever else is needed to say whether it is right.
 Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
                    const Run& run, GlobalRaces& races) {
-  Check check(run, workers, races);
+  const bool fits_at_once = grids.size() == 1 && count_of(grids[0]->grid) <= kMaxResidentBlocks;
+  Check check(run, workers, fits_at_once, races);
   const Ending ending = resident ? check.look_for_races_of_residents() : check.look_for_races();
   for (const Grid* const grid : grids) {
     checked_launches[grid->kernel] = ending.failed() ? "" : sizes_of(*grid);
@@ -322,6 +354,7 @@ Outcome run_grid(const Grid& grid) {
   // one.
   if (profile_active()) workers = 1;
   return run_launch({&grid}, false, workers, [&](const Attempt& attempt, unsigned on) {
+    if (on == kAllAtOnce) return Gang::run_once({grid}, attempt);
     GridState state(grid, attempt);
     return run_blocks(state, on);
   });

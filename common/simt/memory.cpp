@@ -392,7 +392,8 @@ bool is_pageable(const void* pointer) {
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = check_copy(to, from, bytes, kind);
+  cudaError_t error = check_copy(to, from, bytes, kind);
+  if (error == cudaSuccess) error = set_error(simt::finish_stream(nullptr));
   if (error == cudaSuccess) copy(to, from, bytes);
   return error;
 }
@@ -412,7 +413,7 @@ cudaError_t copy_symbol(void* to, const void* from, std::size_t symbol_bytes, st
   const Place place = place_of(other, bytes);
   if (place == Place::kBeyond) return set_error(cudaErrorInvalidValue, too_small(other, bytes));
   if (other_on_device != (place == Place::kDevice)) return set_error(cudaErrorInvalidValue);
-  const cudaError_t error = simt::finish_device(simt::current_device());
+  const cudaError_t error = set_error(simt::finish_stream(nullptr));
   if (error == cudaSuccess) copy(to, from, bytes);
   return error;
 }
@@ -494,7 +495,7 @@ cudaError_t set(void* to, int value, std::size_t bytes) {
 }  // namespace
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  return bytes == 0 ? cudaSuccess : set(to, value, bytes);
+  return bytes == 0 ? cudaSuccess : simt::enqueue(nullptr, [=] { return set(to, value, bytes); });
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
@@ -685,6 +686,17 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
   }
   textures[texture - 1].alive = false;
   return cudaSuccess;
+}
+
+void simt::read_only_load(const void* address, void* value, std::size_t size) noexcept {
+  Lane& lane = *current_lane;
+  const void* const pc = SIMT_CALLER();
+  const std::size_t piece = std::min<std::size_t>(size, 16);
+  for (std::size_t done = 0; done < size; done += piece) {
+    lane.block->observer().access(lane, address_of(address) + done, static_cast<unsigned>(piece),
+                                  Access::kLoad, Strength::kReadOnly, pc);
+  }
+  std::memcpy(value, address, size);
 }
 
 void simt::texture_fetch(unsigned long long texture, int index, void* element,

@@ -44,13 +44,15 @@ bool is_instrumented() {
 #endif
 }
 
-void Observer::start(const GridState& state, const std::vector<SharedVariable>& shared,
+void Observer::start(GridState& state, const std::vector<SharedVariable>& shared,
                      unsigned threads) {
   if (!is_instrumented()) return;
   const Grid& grid = state.grid();
   grid_ = &grid;
   shared_ = &shared;
   counting_ = profile_active() && !state.is_replay;
+  state_ = &state;
+  dynamic_ = nullptr;
   races_ = state.races;
   resident_ = state.resident;
   phase_ = 0;
@@ -147,6 +149,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
                       Strength strength, const void* pc) {
   if (!is_instrumented()) return;
   Block::settle(lane);
+  lane.empty_loops = 0;
   if (lockstep_ && !is_of_lane(lane, address)) lane.block->wait_for_access(lane, pc);
   if (address & (size - 1)) check_alignment(lane, size, access, pc, address);
   Instruction& instruction = find_instruction(pc, size, access, strength);
@@ -313,8 +316,18 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
       return;
     }
   }
+  const SharedVariable* const first_dynamic = dynamic_;
   for (const SharedVariable& variable : *shared_) {
     if (is_in(address_of(shared_address(variable.offset)), variable.bytes)) {
+      if (variable.dynamic && std::exchange(dynamic_, &variable) != &variable && first_dynamic) {
+        lane.block->fail(lane,
+                         "uses two extern __shared__ arrays, '" + first_dynamic->name + "' and '" +
+                             variable.name +
+                             "': on a GPU they begin at the same address, and each "
+                             "overwrites the other. Declare one, and let the second part begin "
+                             "behind the first",
+                         instruction.pc);
+      }
       auto& shared = of_shared_[static_cast<std::size_t>(&variable - shared_->data())];
       if (!shared) shared = std::make_unique<Shared>(variable.bytes);
       Tally& tally = *add_tally(instruction, Space::kShared, variable.name);
@@ -516,6 +529,9 @@ extern "C" {
 void __tsan_init() {}
 // At the start of each basic block.
 void __sanitizer_cov_trace_pc() {
+  simt::Lane* const lane = simt::current_lane;
+  if (!lane) return;
+  lane->enter_block(simt::address_of(SIMT_CALLER()));
   if (simt::current_trail) simt::current_trail->push_back({simt::place_of(SIMT_CALLER()), 0, 0});
 }
 void __tsan_func_entry(void*) {}

@@ -36,6 +36,14 @@ Word& Region::word(std::size_t index) {
   return *words[index];
 }
 
+bool Region::is_cached_beside(std::size_t index, std::uint64_t block) const {
+  const std::size_t first = index / 4 * 4;  // (Arrays begin at sectors.)
+  for (std::size_t i = first; i < std::min(first + 4, words.size()); ++i) {
+    if (words[i] && words[i]->is_cached_beside(block)) return true;
+  }
+  return false;
+}
+
 void Region::forget_order() {
   words.clear();
   published.clear();
@@ -135,6 +143,11 @@ bool conflict(std::uint64_t earlier, std::uint64_t kind) {
   return earlier & kReads || (earlier & kind & kStrongWrites);
 }
 
+// A load on the path for what the launch does not write.
+bool is_read_only(Access access, Strength strength) {
+  return access == Access::kTexture || strength == Strength::kReadOnly;
+}
+
 std::uint64_t kinds_of(Access access, Strength strength) {
   if (access == Access::kAtomic) return kStrong;
   const bool stores = access == Access::kStore;
@@ -178,11 +191,19 @@ struct CellUpdate {
   }
 };
 
+// Of a cell: whether lanes of one warp have loaded and stored, as volatile, with no __syncwarp.
+bool is_unordered(std::uint64_t cell) {
+  const std::uint64_t owner = cell >> kOwnerShift & kSeveralWarps;
+  const std::uint64_t of_warp = cell >> kWarpKinds & 15;
+  return owner >= kWarpsOwner && owner != kSeveralWarps && of_warp & kStrongWrites;
+}
+
 }  // namespace
 
 void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t address) {
   const bool shared = tally.space == Space::kShared;
   const std::uint64_t kinds = kinds_of(tally.access, tally.strength);
+  const bool read_only = is_read_only(tally.access, tally.strength);
   // (For threads of other blocks an atomic operation of block scope is a plain one.)
   const CellUpdate update{block_number_ + 1,
                           std::uint64_t{lane.warp} * kWarpSize + lane.id,
@@ -198,6 +219,10 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
   for (std::size_t c = first; c <= last; ++c) {
     const std::atomic_ref<std::uint64_t> cell(cells[c]);
     std::uint64_t old = cell.load(std::memory_order_relaxed), now = update(old);
+    if (read_only && old & (kWrites | kStrong)) now = kMayRace;
+    if (shared && now != kMayRace && is_unordered(now)) {
+      state_->remark(tally.pc, Remark::kVolatile);
+    }
     if (shared || races_->one_worker) {
       if (now != old) cell.store(now, std::memory_order_relaxed);
     } else {
@@ -336,7 +361,11 @@ Clock VectorClock::join(const Clock& clock, const Clock& other) {
 void Knowledge::fence(const Fence& fence, bool wide) {
   if (is_wide && !wide) tell();
   known = VectorClock::join(known, std::exchange(pending, nullptr));
-  if (wide) known = VectorClock::join(known, std::exchange(from_grid, nullptr));
+  unfenced = VectorClock::join(unfenced, std::exchange(from_others, nullptr));
+  if (wide) {
+    known = VectorClock::join(known, std::exchange(unfenced, nullptr));
+    known = VectorClock::join(known, std::exchange(from_grid, nullptr));
+  }
   last_fence = fence;
   fenced = true;
   is_wide = wide;
@@ -344,7 +373,7 @@ void Knowledge::fence(const Fence& fence, bool wide) {
 
 void Knowledge::tell() {
   if (!std::exchange(fenced, false)) return;
-  const Clock told = VectorClock::with(known, last_fence);
+  const Clock told = VectorClock::with(VectorClock::join(known, unfenced), last_fence);
   const bool same = told_block == told_all;
   told_block = VectorClock::join(told_block, told);
   if (!std::exchange(is_wide, false)) return;
@@ -354,6 +383,7 @@ void Knowledge::tell() {
 void Knowledge::join(Knowledge& other) {
   other.tell();
   known = VectorClock::join(VectorClock::join(known, other.known), other.pending);
+  unfenced = VectorClock::join(VectorClock::join(unfenced, other.unfenced), other.from_others);
   from_grid = VectorClock::join(from_grid, other.from_grid);
   told_block = VectorClock::join(told_block, other.told_block);
   told_all = VectorClock::join(told_all, other.told_all);
@@ -406,8 +436,11 @@ void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& r
   own.read = std::move(read);
   if (!weak) own.tell();
   const bool same_grid = !resident_ || release->grid == resident_->number;
-  Clock& clock = !weak ? own.known : same_grid ? own.pending : own.from_grid;
-  if (!block_only) clock = VectorClock::join(clock, release->all);
+  if (!block_only) {
+    Clock& clock = !weak ? own.unfenced : same_grid ? own.from_others : own.from_grid;
+    clock = VectorClock::join(clock, release->all);
+  }
+  Clock& clock = weak ? own.pending : own.known;
   for (const auto& [block, told] : release->blocks) {
     if (block == block_number_) clock = VectorClock::join(clock, told);
   }
@@ -450,6 +483,7 @@ Kind kind_of(Access access, Strength strength) {
     return strength == Strength::kBlock ? Kind::kBlockUpdate : Kind::kUpdate;
   }
   const bool stores = access == Access::kStore;
+  if (stores && strength == Strength::kBlock) return Kind::kBlockUpdate;
   if (strength == Strength::kVolatile) return stores ? Kind::kStrongWrite : Kind::kStrongRead;
   return stores ? Kind::kWrite : Kind::kRead;
 }
@@ -493,6 +527,11 @@ void Word::add(WordAccess access) {
   const Kind kind = access.kind;
   if (access.is_strong() && kind != Kind::kStrongRead) ++version;
   access.version = version;
+  if (kind == Kind::kRead) {
+    loaded_by_several |= loaded && loaded_by != access.at.block;
+    loaded = true;
+    loaded_by = access.at.block;
+  }
   // Those after which this one certainly came need not be kept.
   if (kind == Kind::kWrite) {
     const auto is_replaced = [&](const WordAccess& a) { return !(a.bytes & ~access.bytes); };
@@ -545,10 +584,12 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
   return moment.lane == lane.id || moment.time < clocks_[lane.warp].known[lane.id][moment.lane];
 }
 
-// Whether `moment` came before a fence that `lane` knows of through atomic operations.
-bool Observer::is_known(const Moment& moment, const Lane& lane) const {
+// Whether `moment` came before a fence that `lane` knows of through atomic operations; `unfenced`:
+// of another block's, without a fence behind them.
+bool Observer::is_known(const Moment& moment, const Lane& lane, bool unfenced) const {
   const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
-  const Clock& known = (own == learnt_.end() ? common_ : own->second).known;
+  const Knowledge& its = own == learnt_.end() ? common_ : own->second;
+  const Clock& known = unfenced ? its.unfenced : its.known;
   return known && known->covers(moment);
 }
 
@@ -579,11 +620,22 @@ void Observer::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
   for (const WordAccess& a : earlier) {
     if (!access.conflicts(a) || is_over(a.at, lane)) continue;
     const bool was_strong_write = a.is_strong() && !a.reads_only();
-    if (is_known(a.at, lane) || (was_strong_write && saw_last_write(word, access.kind, lane))) {
+    const bool ordered = was_strong_write && saw_last_write(word, access.kind, lane);
+    const bool unfenced = !ordered && !is_known(a.at, lane) && is_known(a.at, lane, true);
+    const bool is_stale = access.kind == Kind::kRead && word.may_be_stale;
+    if (ordered || is_known(a.at, lane) || (unfenced && !is_stale)) {
       races_->relied_on_order = true;
       continue;
     }
     const Unobserved unobserved;
+    if (unfenced) {
+      races_->race = race_with(a, lane, tally, address);
+      races_->race.missing =
+          ", with no __threadfence() between the atomic operation or the flag that tells of it and "
+          "this load, which may find an older value in its L1 cache";
+      races_->race.has_flag = true;
+      lane.block->fail(lane, races_->race.report + (resident_ ? races_->race.missing : ""));
+    }
     const bool then = a.kind == Kind::kRead && access.updates();
     if (!then && !(access.kind == Kind::kRead && a.updates())) {
       races_->race = race_with(a, lane, tally, address);
@@ -624,6 +676,10 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
       word.forget_loads(access.at);
     }
     if (!access.is_strong() && word.is_updated_beside(access.at)) races_->relied_on_order = true;
+    if (is_read_only(tally.access, tally.strength)) reject_read_only(lane, tally, address, word);
+    if (!access.reads_only()) {
+      word.may_be_stale = tally.region->is_cached_beside(w, access.at.block);
+    }
     compare(lane, tally, address, access, word, word.writes);
     if (!access.reads_only()) {
       compare(lane, tally, address, access, word, word.reads);
@@ -631,6 +687,25 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
     }
     word.add(access);
   }
+}
+
+// A load by __ldg() or through a texture of what the launch has written.
+void Observer::reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t address,
+                                const Word& word) {
+  if (word.writes.empty()) return;
+  const Unobserved unobserved;
+  const WordAccess& write = word.writes.back();
+  std::string what = describe_access(tally, address);
+  what += tally.access == Access::kTexture ? " through a texture" : " by __ldg()";
+  what += ", which " + (write.at.block == block_number_
+                            ? lane.block->name_of_thread(write.at.warp * kWarpSize + write.at.lane)
+                            : lane.block->name_of_block(write.at.block));
+  what += (write.updates() ? " updated" : " wrote") + at_line(write.pc);
+  lane.block->fail(lane,
+                   what +
+                       " in the same launch: this load is for what no thread of the launch "
+                       "writes, and may find an older value",
+                   tally.pc);
 }
 
 Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
@@ -673,7 +748,7 @@ std::string Race::explanation() const {
     return "; both threads store to it: let one thread own it" + lost_update;
   }
   const bool one_block = a.block == b.block;
-  return missing + (one_block ? "" : ": it takes a fence and a flag, or two launches") +
+  return missing + (one_block || has_flag ? "" : ": it takes a fence and a flag, or two launches") +
          lost_update;
 }
 

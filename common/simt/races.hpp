@@ -15,8 +15,11 @@
 // Accesses are ordered by: the program order of a thread; __syncthreads; __syncwarp; a barrier of
 // the grid; and, between any threads, release and acquire: a fence followed by an atomic operation
 // or a volatile store on one side, and on the other an atomic operation that reads what this wrote,
-// or a volatile load that does, followed by a fence or a barrier. Atomic operations are also
-// ordered with those before them at their address. Where only atomics kept two accesses apart, one
+// or a volatile load that does, followed by a fence or a barrier. (Of another block's, a load
+// without a fence is a race if an L1 cache may hold what it finds: if a block has loaded the sector
+// before the store.) Atomic operations are also ordered with those before them at their address.
+// A load by __ldg() or through a texture is for what no thread of the launch writes: behind a store
+// it is reported, whatever orders the two. Where only atomics kept two accesses apart, one
 // more run, in reverse, shows whether it was luck.
 //
 // A race that is reported is explained: the launch runs once more, with its lanes in lockstep. What
@@ -60,8 +63,9 @@ enum class RaceMode : std::uint8_t { kFilter, kOrder, kOverlook, kExplain };
 enum class Strength : std::uint8_t {
   kPlain,
   kVolatile,  // a relaxed atomic load or store, as on the GPU
-  kBlock,     // an atomic operation, for the threads of its block alone
+  kBlock,     // an atomic operation or store, for the threads of its block alone
   kCompare,   // atomicCAS
+  kReadOnly,  // a load by __ldg(), for what no thread of the launch writes
 };
 
 // A point in the execution of a thread. `phase` counts the barriers of its grid, `epoch` those of
@@ -130,8 +134,12 @@ struct Knowledge {
   // The release read last, and how: a loop that polls reads it again and again.
   std::tuple<std::shared_ptr<const Release>, bool, bool> read;
   Clock known;
-  Clock pending;               // read by volatile loads: known from the next fence or barrier on;
-  Clock from_grid;             // likewise of another grid: a barrier is no fence towards that
+  Clock pending;      // read by volatile loads: known from the next fence or barrier on;
+  Clock from_others;  // likewise of other blocks, and known from the next wide fence on;
+  Clock from_grid;    // of another grid: a barrier does nothing towards that
+  // Of other blocks, read by atomics, or by volatile loads before a barrier: without a wide fence
+  // the L1 cache may still hold what was loaded before.
+  Clock unfenced;
   Clock told_block, told_all;  // by fences of any scope, and by those that are wider than the block
   // The last fence, of which told_block and told_all do not know yet: a loop that polls has one
   // again and again.
@@ -191,6 +199,14 @@ struct Word {
   bool updated = false, updated_by_several = false;
   std::uint64_t update_block = 0;
   std::uint32_t update_epoch = 0;
+  // Which blocks have loaded it, so that L1 caches may hold it: none, one, or several; and whether
+  // one other than that of the last store or update had done so before that (or had loaded another
+  // word of the sector).
+  bool loaded = false, loaded_by_several = false, may_be_stale = false;
+  std::uint64_t loaded_by = 0;
+  bool is_cached_beside(std::uint64_t block) const {
+    return loaded && (loaded_by_several || loaded_by != block);
+  }
 
   void add(WordAccess access);
   // `thread` checks by atomicCAS what it has loaded.
@@ -212,7 +228,8 @@ struct Race {
   };
 
   std::string report;
-  std::string missing;  // what would order the two accesses; part of the report
+  std::string missing;    // what would order the two accesses; part of the report
+  bool has_flag = false;  // all but a fence is there
   std::uintptr_t address = 0;
   unsigned size = 0;
   bool shared = false;
@@ -238,6 +255,8 @@ struct Region {
   // Makes the cells, unless it has them: the first access is of `size` bytes.
   void begin_cells(std::uintptr_t its_begin, std::size_t its_bytes, unsigned size);
   Word& word(std::size_t index);
+  // Whether an L1 cache may hold the sector of this word, beside that of `block`.
+  bool is_cached_beside(std::size_t index, std::uint64_t block) const;
   void forget_order();
 };
 

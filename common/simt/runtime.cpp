@@ -150,7 +150,7 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
     const OnStream on(stream);
     return error_of(run_grid(g));
   };
-  if (!cooperative && !is_deferred(stream)) return run(now);
+  if (!cooperative && !is_deferred(stream)) return enqueue(stream, [&] { return run(now); });
   // The arguments, which a kernel gets as bytes, are gone by then.
   struct alignas(64) Line {
     std::byte bytes[64];

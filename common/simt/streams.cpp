@@ -3,7 +3,9 @@
 // Normally a stream's work is done when it is asked for. Two things defer it: a capture, which
 // makes a graph of it, and Settings::late_streams. Late work waits until something waits for it,
 // and then any piece whose predecessors are done may be next, whatever it is: a kernel that is not
-// told to wait for the data it reads is found out.
+// told to wait for the data it reads is found out. The default stream is late, too, then. It is
+// CUDA's legacy one: its work comes after what blocking streams have been asked for before, and
+// theirs after its own (cudaStreamNonBlocking takes a stream out of this).
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -61,6 +63,7 @@ struct Position {
 
 struct Stream {
   int device = 0;
+  bool blocking = false;  // the default stream and it wait for each other
   LatePtr last;
   Position position;
   // Also where a cooperative grid is still to run.
@@ -78,6 +81,7 @@ struct Event {
 struct Handles {
   std::mutex mutex;
   std::map<cudaStream_t, Stream> streams;
+  std::map<int, Stream> defaults;  // of devices: the default streams
   std::map<cudaEvent_t, Event> events;
   std::map<cudaGraph_t, std::shared_ptr<Nodes>> graphs;
   std::map<cudaGraphExec_t, std::shared_ptr<Nodes>> executables;
@@ -113,11 +117,32 @@ T* find(std::map<Handle, T>& all, Handle handle) {
   const auto it = all.find(handle);
   return it == all.end() ? nullptr : &it->second;
 }
+Stream& default_stream(const LockedStreams& h, int device) {
+  Stream& stream = h->defaults[device];
+  stream.device = device;
+  return stream;
+}
+// (The default stream is one like others only where it is late.)
 Stream* find(const LockedStreams& h, cudaStream_t stream) {
-  return find(h->streams, stream);
+  if (stream || !settings().late_streams) return find(h->streams, stream);
+  return &default_stream(h, current_device());
 }
 Event* find(const LockedStreams& h, cudaEvent_t event) {
   return find(h->events, event);
+}
+
+// After what the work comes that `stream` is asked for next: its last, and that of the default
+// stream or, for that one, of all blocking streams of the device.
+std::vector<LatePtr> before_next(const LockedStreams& h, const Stream& stream) {
+  std::vector<LatePtr> before{stream.last};
+  const Stream& its_default = default_stream(h, stream.device);
+  if (stream.blocking) before.push_back(its_default.last);
+  if (&stream == &its_default) {
+    for (const auto& [handle, other] : h->streams) {
+      if (other.blocking && other.device == stream.device) before.push_back(other.last);
+    }
+  }
+  return before;
 }
 
 LatePtr add_late(const LockedStreams& h, int device, Work work, std::vector<LatePtr> after) {
@@ -151,9 +176,11 @@ cudaError_t finish(const Wanted& wanted) {
         }
       }
       if (h.seed != settings().seed) h.seed = settings().seed, h.draws = 0;
-      std::uint64_t draw = (h.seed + ++h.draws) * kGoldenGamma;
-      draw ^= draw >> 32;
-      next = next.empty() ? together : std::vector{next[draw % next.size()]};
+      const std::uint64_t draw = mix64(h.seed * kGoldenGamma + ++h.draws);
+      // (With an odd seed, such as the default one, the work that was asked for last.)
+      const std::size_t count = std::max<std::size_t>(next.size(), 1);
+      const std::size_t which = h.seed % 2 ? count - 1 : draw % count;
+      next = next.empty() ? together : std::vector{next[which]};
     }
     cudaError_t error = cudaSuccess;
     if (next[0]->cooperative) {
@@ -206,7 +233,6 @@ bool is_stream(cudaStream_t stream) {
 }
 
 bool is_deferred(cudaStream_t stream) {
-  if (!stream) return false;
   const LockedStreams h;
   const Stream* const found = find(h, stream);
   return found && (found->position.capture || found->is_late());
@@ -225,37 +251,55 @@ cudaError_t refuse_in_capture(InCapture call) {
   return error;
 }
 
+// What the default stream has to wait for, before it is asked for more.
+static cudaError_t finish_before_default() {
+  const bool nothing = [] {
+    const LockedStreams h;
+    return h->late.empty();
+  }();
+  return nothing ? cudaSuccess : finish_stream(nullptr);
+}
+
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
-  if (!stream) return error_of(Gang::run({grid}, {stream}));
+  if (!stream) {
+    const cudaError_t error = finish_before_default();
+    return error ? error : error_of(Gang::run({grid}, {stream}));
+  }
   const LockedStreams h;
   Stream& s = *find(h, stream);
   if (s.position.capture) return s.position.capture->fail(cudaErrorNotSupported);
-  s.last = add_late(h, s.device, {}, {s.last});
+  s.last = add_late(h, s.device, {}, before_next(h, s));
   s.last->stream = stream;
   s.last->cooperative = {new Grid(grid), [kept](const Grid* g) { delete g; }};
   return cudaSuccess;
 }
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
-  if (!is_deferred(stream)) return work();
+  if (!is_deferred(stream)) {
+    const cudaError_t error = stream ? cudaSuccess : finish_before_default();
+    return error ? error : work();
+  }
   const LockedStreams h;
   Stream& s = *find(h, stream);
   if (Capture* const capture = s.position.capture.get()) {
     if (capture->invalid) return set_error(cudaErrorStreamCaptureInvalidated);
     s.position.after = {capture->add({s.device, std::move(work), std::move(s.position.after)})};
   } else {
-    s.last = add_late(h, s.device, std::move(work), {s.last});
+    s.last = add_late(h, s.device, std::move(work), before_next(h, s));
   }
   return cudaSuccess;
 }
 
 cudaError_t finish_stream(cudaStream_t stream) {
-  LatePtr last;
+  std::vector<LatePtr> last;
   {
     const LockedStreams h;
-    if (const Stream* const found = find(h, stream)) last = found->last;
+    if (const Stream* const found = find(h, stream)) last = {found->last};
+    // (Where it is not late: its work is done at once, but after what it has to wait for.)
+    if (!stream) last = before_next(h, default_stream(h, current_device()));
   }
-  return finish([&](const LatePtr& late) { return late == last; });
+  return finish(
+      [&](const LatePtr& late) { return std::find(last.begin(), last.end(), late) != last.end(); });
 }
 cudaError_t finish_device(int device) {
   return finish([device](const LatePtr& late) { return late->device == device; });
@@ -275,6 +319,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const simt::LockedStreams h;
   *stream = h->make<cudaStream_t>();
   h->streams[*stream].device = simt::current_device();
+  h->streams[*stream].blocking = flags == cudaStreamDefault;
   return cudaSuccess;
 }
 
@@ -333,7 +378,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   } else if (s->position.capture) {
     return s->position.capture->fail(cudaErrorStreamCaptureIsolation);
   } else if (e->late && !e->late->done) {
-    s->last = add_late(h, s->device, {}, {s->last, e->late});
+    auto after = before_next(h, *s);
+    after.push_back(e->late);
+    s->last = add_late(h, s->device, {}, std::move(after));
   }
   return cudaSuccess;
 }
@@ -393,7 +440,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     recorder->record_event(event, stream, device);
   }
   if (s && s->is_late()) {
-    s->last = add_late(h, s->device, mark, {s->last});
+    s->last = add_late(h, s->device, mark, before_next(h, *s));
     e->late = s->last;
   } else {
     e->time = std::chrono::steady_clock::now();
@@ -495,7 +542,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (s && s->is_late()) {
       std::vector<simt::LatePtr> late;
       for (const simt::Node& node : *nodes) {
-        std::vector<simt::LatePtr> after{s->last};
+        std::vector<simt::LatePtr> after = before_next(h, *s);
         for (const std::size_t before : node.after) after.push_back(late[before]);
         late.push_back(add_late(h, node.device, node.work, std::move(after)));
       }

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include <cuda/atomic>
+
 #include "device/texture.hpp"
 #include "simt/tests/testing.hpp"
 
@@ -21,6 +23,8 @@ int& get_global() {
 }  // namespace
 
 namespace simt_test {
+
+using simt::Schedule;
 
 // --- Shuffles -----------------------------------------------------------------------------------
 
@@ -249,8 +253,8 @@ TEST_CASE("divergent lanes synchronise with those that they name", "[simt]") {
 // --- The active mask ----------------------------------------------------------------------------
 
 // The mask at the start, in a branch, after it, in the last iteration of a loop that lanes leave
-// one after the other, after that, once lane 0 has passed a fence, once the first half of the lanes
-// wait elsewhere, and among those that have not returned.
+// one after the other, after that, and where all have met, once lane 0 has passed a fence, once the
+// first half of the lanes wait elsewhere, and among those that have not returned.
 __global__ void active_mask_kernel() {
   const unsigned thread = threadIdx.x + blockDim.x * threadIdx.y;
   const unsigned lane = thread % 32;
@@ -265,6 +269,8 @@ __global__ void active_mask_kernel() {
   unsigned last = 0;
   for (unsigned i = 0; i <= lane; ++i) last = __activemask();
   assert(last == (all & ~0u << lane));
+  assert(__activemask() == 1u << lane);  // not all in the same iterations
+  __syncwarp();
   assert(__activemask() == all);
   if (lane == 0) __threadfence();
   assert(__activemask() == all);
@@ -284,34 +290,94 @@ __global__ void spinning_lane_kernel(bool in_loop, int* flag) {
     }
     assert((mask | __activemask()) == 1u << 5);
   } else {
-    assert(__activemask() == ~(1u << 5));
+    const unsigned mask = __activemask();
+    assert(mask >> threadIdx.x & 1 && !(mask & 1u << 5));
     if (threadIdx.x == 0) atomicExch(flag, 1);
   }
 }
 
-// As in many a tutorial: the sum of the lanes that are together.
-__global__ void sum_of_active_kernel() {
-  int sum = static_cast<int>(threadIdx.x);
-  const unsigned mask = __activemask();
-  for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_down_sync(mask, sum, distance);
-  const int warp = static_cast<int>(threadIdx.x / 32);
-  if (threadIdx.x % 32 == 0) assert(sum == 31 * 16 + warp * 32 * 32);
-}
-
-void check_active_masks() {
-  launch(active_mask_kernel, {1, {11, 6}});
-  for (const bool in_loop : {false, true}) {
-    Buffer<int> flag("flag", std::vector<int>(1));
-    launch(spinning_lane_kernel, {1, 32}, in_loop, flag.data());
+// Lanes leave a loop in different iterations, and ask who is there in their last one.
+__global__ void last_iteration_kernel(unsigned* masks) {
+  const unsigned lane = threadIdx.x;
+  for (unsigned i = 0; i <= lane % 3; ++i) {
+    if (i == lane % 3) masks[lane] = __activemask();
   }
-  launch(sum_of_active_kernel, {1, 64});
 }
 
-TEST_CASE("the active mask holds the lanes that arrive together", "[simt]") {
-  under_every_schedule(check_active_masks);
+TEST_CASE("the active mask holds the lanes that make the call together", "[simt]") {
   const ScopedSettings restore;
-  simt::settings().schedule = simt::Schedule::kTurns;
-  check_active_masks();
+  for (const Schedule schedule : {Schedule::kForward, Schedule::kTurns}) {
+    simt::settings().schedule = schedule;
+    launch(active_mask_kernel, {1, {11, 6}});
+  }
+  unsigned some = 0;  // named though not alone, nor with all
+  under_every_schedule([&] {
+    for (const bool in_loop : {false, true}) {
+      Buffer<int> flag("flag", std::vector<int>(1));
+      launch(spinning_lane_kernel, {1, 32}, in_loop, flag.data());
+    }
+    Buffer<unsigned> masks("masks", std::vector<unsigned>(32));
+    launch(last_iteration_kernel, {1, 32}, masks.data());
+    const std::vector<unsigned> found = masks.download();
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      const unsigned together = 0x49249249u << lane % 3;
+      const Schedule schedule = simt::settings().schedule;
+      CHECK((found[lane] & (1u << lane | ~together)) == 1u << lane);
+      if (schedule == Schedule::kForward) CHECK(found[lane] == together);
+      if (schedule == Schedule::kReverse) CHECK(found[lane] == 1u << lane);
+      some += found[lane] != together && found[lane] != 1u << lane;
+    }
+  });
+  CHECK(some > 0);
+}
+
+TEST_CASE("remarks name what CUDA does not promise, a line per place", "[simt]") {
+  simt::take_remarks();
+  Buffer<unsigned> masks("masks", std::vector<unsigned>(32));
+  launch(last_iteration_kernel, {1, 32}, masks.data());
+  launch(last_iteration_kernel, {1, 32}, masks.data());
+  const std::vector<std::string> remarks = simt::take_remarks();
+  REQUIRE(remarks.size() == 1);
+  check_contains(remarks[0], {"kernel last_iteration_kernel at operations_test.cu:",
+                              ": CUDA does not promise which lanes __activemask()"});
+  CHECK(simt::take_remarks().empty());
+}
+
+// --- Atomics of libcu++ -------------------------------------------------------------------------
+
+// Every operation, once by each thread, on words that begin at 0.
+__global__ void atomic_ref_kernel(int* words, int* turns) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto at = [&](int i) { return cuda::atomic_ref<int, cuda::thread_scope_device>(words[i]); };
+  at(0).fetch_add(3);
+  at(1).fetch_sub(2, cuda::memory_order_relaxed);
+  at(2).fetch_or(1 << thread);
+  at(3).fetch_xor(1 << thread % 2, cuda::memory_order_acq_rel);
+  at(4).fetch_max(thread);
+  at(5).fetch_min(-thread);
+  ++at(6);
+  at(6)++;
+  at(6) += 5;
+  for (int seen = at(7).load(); !at(7).compare_exchange_weak(seen, seen + thread);) continue;
+  int expected = thread;
+  assert(at(8).compare_exchange_strong(expected, thread) == (thread == 0));
+  assert(expected == 0);
+  __shared__ cuda::atomic<int, cuda::thread_scope_block> sum;
+  if (thread == 0) sum = 0;
+  __syncthreads();
+  turns[thread] = sum.fetch_add(1);
+}
+
+TEST_CASE("atomic_ref: every operation, by all threads at once", "[simt]") {
+  under_every_schedule([] {
+    Buffer<int> words("words", std::vector<int>(9)), turns("turns", 20);
+    launch(atomic_ref_kernel, {1, 20}, words.data(), turns.data());
+    CHECK(words.download() == std::vector<int>{60, -40, (1 << 20) - 1, 0, 19, -19, 140, 190, 0});
+    std::vector<int> found = turns.download(), all(20);
+    std::sort(found.begin(), found.end());
+    std::iota(all.begin(), all.end(), 0);
+    CHECK(found == all);
+  });
 }
 
 // --- Barriers -----------------------------------------------------------------------------------
