@@ -49,7 +49,7 @@ __forceinline__ void atomic_thread_fence(memory_order order,
 }
 
 namespace detail {
-// A fence on one side of an operation of this order.
+// What an operation of this order does beside itself.
 __forceinline__ void before(memory_order order, thread_scope scope) {
   if (order != memory_order_relaxed && order != memory_order_acquire) {
     simt::fence(simt_scope(scope));
@@ -57,7 +57,7 @@ __forceinline__ void before(memory_order order, thread_scope scope) {
 }
 __forceinline__ void after(memory_order order, thread_scope scope) {
   if (order != memory_order_relaxed && order != memory_order_release) {
-    simt::fence(simt_scope(scope));
+    simt::acquire(simt_scope(scope));
     simt::no_tail_call();
   }
 }

@@ -848,8 +848,9 @@ void Block::look_at_polls(Lane& lane, const void* pc) {
 
 void Block::polled(Lane& lane, const void* pc, const void* word, std::uint64_t value,
                    unsigned bytes) {
-  // (What is counted does not depend on the order of lanes.)
-  if (observer_.counting()) return polled(lane, pc);
+  // (What is counted does not depend on the order of lanes. Blocks that take turns have the turns
+  // of a lane that polls drawn from the seed, too.)
+  if (observer_.counting() || gang_) return polled(lane, pc);
   if (++lane.polls < 2) return;
   lane.unchanged = word;
   lane.unchanged_value = value;
@@ -1031,6 +1032,10 @@ long long nanoseconds() noexcept {
   if (current_lane) current_lane->block->changed();  // a lane may wait for the clock
   static std::atomic<long long> now{0};
   return now += 100;
+}
+
+void acquire(Scope scope) noexcept {
+  current_lane->block->observer().fence(*current_lane, scope);
 }
 
 void fence(Scope scope) noexcept {

@@ -104,6 +104,8 @@ int barrier(Barrier kind, int predicate) noexcept;
 void yield() noexcept;
 // A memory fence. Lets others run, too.
 void fence(Scope scope) noexcept;
+// What the lane has read by an atomic operation orders it from now on. Lets nobody run.
+void acquire(Scope scope) noexcept;
 
 // Waits until the previous kernel of the stream has completed: see Grid::may_start_early.
 void wait_for_previous_grid() noexcept;
