@@ -50,7 +50,7 @@ help:  ## this list (ALL=1: of all targets)
 run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
 	@$(SPMV) $(if $(MATRIX),--matrix $(call typed,MATRIX)) --precision $(PRECISION) $(kernel_option) \
 	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),--wide,--ladder)) $(ARGS) $(or_quit)
-	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make learn                      ten puzzles, then the exercise of each step'; \
+	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make learn                      eleven puzzles, then the exercise of each step'; \
 	  echo '      make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
 	  echo '      make run ALL=1                  every kernel, on three matrices'; \
 	  echo '      make run MATRIX=file.mtx.gz     your matrix'; \

@@ -16,6 +16,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -163,18 +164,47 @@ def tidy(report):
     )
 
 
+def sentences(report):
+    """What happened, what to do and what it leads to, each in a line of its own."""
+    if "race: " not in report:
+        return report
+    return re.sub(r"; (\w)", lambda match: f".\n{match[1].upper()}", report)
+
+
 # --- Asking the judge -----------------------------------------------------------------------------
 
 
 ENDS = {
     signal.SIGXCPU: "it did not end in time: a loop that no thread leaves, or far too much work",
     signal.SIGSEGV: "it ended with signal 11: memory that is not there, or more than 128 KiB of stack in a thread",
-    signal.SIGABRT: "it ended with signal 6: it wrote past the objects of a function's stack frame, or to a return address",
     signal.SIGSYS: "it made a system call that no kernel makes, as an attack would",
 }
 
 
-def how_it_ended(process):
+class LastWords:
+    """What a process wrote to stderr in the end; all of it is read, so that it never waits."""
+
+    def __init__(self, stream):
+        self.stream, self.text = stream, b""
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        while piece := self.stream.read1(4096):
+            self.text = (self.text + piece)[-4096:]
+
+    def of_abort(self):
+        self.thread.join(5)
+        lines = [line.strip() for line in self.text.decode(errors="replace").splitlines()]
+        lines = [line for line in lines if line]
+        if any("stack smashing detected" in line for line in lines):
+            return "it wrote past the objects of a function's stack frame"
+        if lines and lines[-1].startswith("it wrote past"):
+            return lines[-1]
+        return "it says: " + "; ".join(lines[-2:])[:300] if lines else "it called abort()"
+
+
+def how_it_ended(process, last_words):
     """(what is said of the runner, whose pipe is closed; whether it attacked something)."""
     try:
         status = process.wait(10)
@@ -187,6 +217,8 @@ def how_it_ended(process):
         raise NotJudged("it was killed from outside")
     if number <= 0:
         return f"the program ended before the tests were over, with status {status}", False
+    if number == signal.SIGABRT:
+        return f"it ended with signal 6: {last_words.of_abort()}", False
     return ENDS.get(number, f"it ended with signal {number}"), number == signal.SIGSYS
 
 
@@ -209,11 +241,12 @@ def ask_judge(program, runner, question, limit_s):
         [*same_addresses(), *map(str, runner)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         start_new_session=True,
         env=environment,
     )
     pipes = [process.stdin.fileno(), process.stdout.fileno()]
+    last_words = LastWords(process.stderr)
     try:
         done = subprocess.run(
             [str(program)],
@@ -234,13 +267,14 @@ def ask_judge(program, runner, question, limit_s):
                 raise NotJudged(line["failure"])
             if line.get("ended") == "":
                 process.stdin.close()
-                line["ended"], line["forged"] = how_it_ended(process)
+                line["ended"], line["forged"] = how_it_ended(process, last_words)
     except (subprocess.TimeoutExpired, ValueError):
         raise NotJudged("the judge did not come to its end") from None
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with what it started
         process.stdin.close(), process.stdout.close(), process.wait()
+        last_words.thread.join(5)
     return lines
 
 
@@ -436,7 +470,7 @@ def explain(result):
             f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished"
         )
     if result.unsafe():
-        lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
+        lines += ["  UNSAFE   " + "\n           ".join(sentences(result.unsafe()).splitlines())]
     elif result.counts():
         lines.append("  safe     no error of memory, no race seen, no deadlock")
     if not result.counts() or result.ended:

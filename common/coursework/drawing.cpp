@@ -14,8 +14,15 @@ namespace {
 constexpr Index kMostRows = 12;
 constexpr Index kMostColumns = 8;
 
-std::string cell(double value) {
-  return fmt::format("{:>8.4g}", value);
+std::string cell(double value, int digits = 4) {
+  return fmt::format("{:>8.{}g}", value, digits);
+}
+
+// As many digits as tell the two apart.
+int digits_of(double a, double b) {
+  int digits = 4;
+  while (a != b && digits < 17 && cell(a, digits) == cell(b, digits)) ++digits;
+  return digits;
 }
 
 // All elements of a row, a dot for each that is not stored.
@@ -92,14 +99,15 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
   for (Index row = 0; row < a.rows && shown < kMostRows; ++row) {
     if (!whole && !wrong[row]) continue;
     ++shown;
-    text +=
-        fmt::format("{:>6}  {}  {}  {}  {}{}\n", row,
-                    whole ? whole_row(a, row) : fmt::format("{:>5} nonzeros", a.row_length(row)),
-                    y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
-                    !wrong[row]                              ? ""
-                    : std::isnan(got[row])                   ? "  <-- wrong: NaN"
-                    : !y0.empty() && same(got[row], y0[row]) ? "  <-- wrong: as it was before"
-                                                             : "  <-- wrong");
+    const int digits = digits_of(expected[row], got[row]);
+    text += fmt::format(
+        "{:>6}  {}  {}  {}  {}{}\n", row,
+        whole ? whole_row(a, row) : fmt::format("{:>5} nonzeros", a.row_length(row)),
+        y0.empty() ? "" : cell(y0[row]), cell(expected[row], digits), cell(got[row], digits),
+        !wrong[row]                              ? ""
+        : std::isnan(got[row])                   ? "  <-- wrong: NaN"
+        : !y0.empty() && same(got[row], y0[row]) ? "  <-- wrong: as it was before"
+                                                 : "  <-- wrong");
   }
   if (whole && !x.empty()) {
     text += "     x  ";
@@ -144,8 +152,7 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
     return false;
   };
   const std::pair<const char*, std::function<bool(Index)>> looks[] = {
-      {"y is NaN: not written, or read although beta is 0, or computed from uninitialised "
-       "memory",
+      {"y is NaN: not written, or computed from uninitialised memory",
        [&](Index row) { return std::isnan(p.got[row]); }},
       {"rows are not written: y is as it was before",
        [&](Index row) { return same(p.got[row], p.y0[row]); }},

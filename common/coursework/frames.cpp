@@ -4,6 +4,8 @@
 //
 // The compiler calls these functions where each function begins and ends (kit.mk); the linker puts
 // them in the place of simt's (--wrap). Kernels are compiled with frame pointers.
+#include <unistd.h>
+
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -35,6 +37,10 @@ extern "C" void __wrap___tsan_func_exit() {
   const Frame* const frame = *static_cast<const Frame* const*>(__builtin_frame_address(0));
   if (!simt::current_lane) return;
   const auto known = frames.find(frame);
-  if (known == frames.end() || known->second != *frame) std::abort();
+  if (known == frames.end() || known->second != *frame) {
+    constexpr char kText[] = "it wrote past an array's end, or to a return address\n";
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, kText, sizeof kText - 1);
+    std::abort();
+  }
 }
 #endif

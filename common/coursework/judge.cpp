@@ -384,7 +384,9 @@ class Judge {
 
   // One product with the matrix that was taken last.
   Outcome multiply(const Case& c, Checks checked, bool counted = false) {
-    const Vectors& v = problems_.of(c);
+    return multiply(c, checked, counted, problems_.of(c));
+  }
+  Outcome multiply(const Case& c, Checks checked, bool counted, const Vectors& v) {
     send(Product{kernel_, counted, c.single, v.alpha, v.beta, c.order, c.again,
                  checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
@@ -509,6 +511,27 @@ class Judge {
     return line;
   }
 
+  // What a product that gives NaN does with y, which holds NaN where beta is 0: with 1 in its
+  // place.
+  std::string look_at_beta(const Case& c) {
+    Vectors v = problems_.of(c);
+    v.y0.assign(v.y0.size(), 1);
+    const Outcome outcome = multiply(c, Checks::kFew, false, v);
+    if (outcome.right()) {
+      return "y is read although beta is 0: what it holds does not count then, and may be NaN, of "
+             "which 0 times is NaN";
+    }
+    const std::vector<double>& y = outcome.y;
+    for (std::size_t row = 0; row < y.size(); ++row) {
+      const double wanted = v.reference.y[row];
+      const double error = std::min(std::abs(y[row] - wanted), std::abs(y[row] - (wanted + 1)));
+      if (!(error <= 4 * v.reference.bound[row] + 1e-6 * (1 + std::abs(wanted)))) return "";
+    }
+    return y.empty() ? ""
+                     : "the sum is added to what y held, which counts only where beta is not 0: "
+                       "store it, or set y first";
+  }
+
   // Keeps of what wrong products look like what this one does, too.
   void look_at(const Case& c) {
     if (looked_ == kMostLooks) return;
@@ -518,6 +541,10 @@ class Judge {
     if (!y.empty()) {
       found = diagnose({problems_.triplets(), v.x, v.y0, v.alpha, v.beta, v.reference.y,
                         v.reference.bound, y, wrong_rows(v, y), c.single});
+    }
+    if (v.beta == 0 && std::any_of(y.begin(), y.end(), [](double e) { return std::isnan(e); })) {
+      const std::string look = look_at_beta(c);
+      if (!look.empty()) found.insert(found.begin(), look);
     }
     if (looked_++ == 0) looks_ = found;
     std::erase_if(looks_, [&](const std::string& look) {

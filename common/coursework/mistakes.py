@@ -448,6 +448,11 @@ def grade_step(name, directory, *arguments, cheats=False):
 
 def message(mistake, page):
     """The line of a page that names the mistake."""
+    page = re.sub(  # its sentences in one line
+        r"UNSAFE .*(?:\n {11}\S.*)*",
+        lambda all: re.sub(r"\.\n +(\w)", lambda first: "; " + first[1].lower(), all[0]),
+        page,
+    )
     lines = [
         line.strip()
         for line in page.splitlines()

@@ -345,6 +345,32 @@ class Checks(Scratch):
         stuck = ", block (0,0,0): deadlock: thread (1,0,0) waits at __syncthreads at k.cuh:3"
         self.assertEqual(check.tidy(f"kernel k<A<2> >{stuck}{launch}"), f"k{stuck}")
 
+    def test_a_race_is_told_in_sentences(self):
+        self.assertEqual(check.sentences("k: deadlock; a"), "k: deadlock; a")
+        self.assertEqual(
+            check.sentences("k: race: a, b; both c: d; use e"), "k: race: a, b.\nBoth c: d.\nUse e"
+        )
+
+    def test_what_a_process_said_before_it_aborted(self):
+        for said, told in (
+            (
+                ">&2 echo \"terminate called after throwing 'Oops'\"",
+                "it says: terminate called after throwing 'Oops'",
+            ),
+            (
+                ">&2 echo '*** stack smashing detected ***: terminated'",
+                "it wrote past the objects of a function's stack frame",
+            ),
+            (":", "it called abort()"),
+        ):
+            process = subprocess.Popen(
+                ["bash", "-c", f"{said}; kill -ABRT $$"], stderr=subprocess.PIPE
+            )
+            words = check.LastWords(process.stderr)
+            self.assertEqual(
+                check.how_it_ended(process, words), (f"it ended with signal 6: {told}", False)
+            )
+
     def test_what_was_found_stands_when_the_time_is_up(self):
         """The page of a kernel with a race that exceeds its time limit names both."""
         race = {

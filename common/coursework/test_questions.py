@@ -64,8 +64,8 @@ class Questions(unittest.TestCase):
         self.assertEqual(questions.chosen("number", {"n": [3, 4, 5]}, 1)["n"], 3)
 
     def test_numbers_of_a_puzzle_are_its_own(self):
-        source = (questions.ROOT / "common/primer/puzzles/07_histogram.cu").read_text()
-        n = questions.numbers_of("07_histogram")["n"]
+        source = (questions.ROOT / "common/primer/puzzles/08_histogram.cu").read_text()
+        n = questions.numbers_of("08_histogram")["n"]
         self.assertIn(f"const int n = {n},", source)
         self.assertIn("{n}", questions.read()[0]["atomic_requests"]["text"])
 
@@ -122,7 +122,7 @@ class Questions(unittest.TestCase):
                 if "body" in section:
                     self.assertIn("{code}", section["text"])
                 named = set(re.findall(r"\{(\w+)\}", section["text"])) - {"code"}
-                puzzle = section.get("body", "07_histogram 0").split()[0]
+                puzzle = section.get("body", "08_histogram 0").split()[0]
                 self.assertLessEqual(named, {*section, *questions.numbers_of(puzzle)})
 
 

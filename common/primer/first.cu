@@ -1,14 +1,7 @@
 // The whole of a small CUDA program: sum[i] = a[i] + b[i]. An argument i asks who computes sum[i].
-#include <cuda_runtime.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
-
-#include "device/launch.hpp"
-
-using spmv::device::check;
-using spmv::device::launch;
 
 // Every thread of the grid executes this function, on the device.
 __global__ void add_kernel(int n, const float* a, const float* b, float* sum, int asked) {
@@ -22,6 +15,12 @@ __global__ void add_kernel(int n, const float* a, const float* b, float* sum, in
   }
 }
 
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "error: %s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
 // The program begins here, on the host.
 int main(int count, char** words) {
   const int asked = count > 1 ? std::atoi(words[1]) : 0;
@@ -30,15 +29,16 @@ int main(int count, char** words) {
   std::vector<float> sum(n);
 
   float *device_a, *device_b, *device_sum;
-  check(cudaMalloc(&device_a, n * sizeof(float)), "a");
-  check(cudaMalloc(&device_b, n * sizeof(float)), "b");
-  check(cudaMalloc(&device_sum, n * sizeof(float)), "sum");
-  check(cudaMemcpy(device_a, a.data(), n * sizeof(float), cudaMemcpyHostToDevice), "a");
-  check(cudaMemcpy(device_b, b.data(), n * sizeof(float), cudaMemcpyHostToDevice), "b");
+  check(cudaMalloc(&device_a, n * sizeof(float)));
+  check(cudaMalloc(&device_b, n * sizeof(float)));
+  check(cudaMalloc(&device_sum, n * sizeof(float)));
+  check(cudaMemcpy(device_a, a.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+  check(cudaMemcpy(device_b, b.data(), n * sizeof(float), cudaMemcpyHostToDevice));
 
-  launch(add_kernel, {4, 256}, n, device_a, device_b, device_sum, asked);
+  add_kernel<<<4, 256>>>(n, device_a, device_b, device_sum, asked);
+  check(cudaGetLastError());
 
-  check(cudaMemcpy(sum.data(), device_sum, n * sizeof(float), cudaMemcpyDeviceToHost), "sum");
+  check(cudaMemcpy(sum.data(), device_sum, n * sizeof(float), cudaMemcpyDeviceToHost));
   std::printf("sum[%d] is %g\n", n - 1, sum[n - 1]);
   cudaFree(device_a);
   cudaFree(device_b);

@@ -37,7 +37,7 @@ from kit import KitError  # noqa: E402
 PUZZLES = HERE / "puzzles"
 IN_HANDOUT = not PUZZLES.exists()
 if not IN_HANDOUT:
-    from puzzle import Compiled
+    from puzzle import Compiled, is_program
 HANDOUTS = ROOT if IN_HANDOUT else Path(os.environ.get("SPMV_HANDOUTS") or ROOT / "handouts")
 POLL_S = 0.3
 SOLVED, NOT_SOLVED, UNKNOWN = 0, 1, 2
@@ -110,7 +110,7 @@ class Puzzle:
             shutil.copyfile(PUZZLES / self.file.name, self.file)
 
     def describe(self):
-        return f"The task is in {shown(self.file)}. Write the kernel there."
+        return f"The task is in {shown(self.file)}. Write the lines that are missing there."
 
     def check(self):
         """(SOLVED or NOT_SOLVED, what to print)."""
@@ -118,6 +118,7 @@ class Puzzle:
             solved, text = Compiled(self.file).judge()
         except (KitError, NotJudged) as error:
             raise LearnError(str(error)) from None
+        text = re.sub(rf"(?<![\w/-]){self.file.name}(?=:\d)", shown(self.file), text)
         if not solved:
             for number, line in enumerate(
                 self.file.read_text(encoding="utf-8", errors="replace").splitlines(), 1
@@ -128,6 +129,8 @@ class Puzzle:
 
     def watch(self):
         """The path of the page on which one steps through the run."""
+        if is_program(self.file):
+            raise LearnError("a whole program cannot be watched; the other puzzles can")
         one = Compiled(self.file)
         if not one.build()[0]:
             raise LearnError("it does not compile yet")
@@ -194,11 +197,15 @@ class StepExercise:
             text = text.replace(
                 f"make -C {self.step} ", f"make -C {shown(self.directory)}/{self.step} "
             )
+        for file in self.files:  # a path that opens the reader's file, where one stands
+            text = re.sub(rf"(?<![\w/-])(\w+/)?{re.escape(file.name)}(?=:\d)", shown(file), text)
         if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
             raise LearnError(text or f"make -C {shown(self.directory)} check has failed")
         return (NOT_SOLVED if status else SOLVED), text
 
     def watch(self):
+        if not (self.directory / "build/cpu" / self.step / "spmv").exists():
+            say("The program that records it is compiled first, which takes about two minutes.")
         status, output = make("-C", str(self.directory), "watch", capture=True)
         page = re.search(r"Open in a browser: (.*)", output)
         if not page:
@@ -355,7 +362,12 @@ def session(exercise, every, progress):
             else:
                 before = times(exercise)
                 status = run(exercise, progress)
-        exercise = progress.next_of(every, exercise)
+        following = progress.next_of(every, exercise)
+        if status == SOLVED and not exercise.step and following and following.step:
+            say(
+                "That was the last puzzle. Read 01_sequential/README.md now; then step 02 goes on here."
+            )
+        exercise = following
     say(
         f"\nAll {len(every)} are solved."
         + " README.md says what there is beyond: your matrices, a GPU, the papers' figures."
@@ -374,8 +386,9 @@ def choose(every, progress, name, hint=False):
             )
         ]
         return progress.next_of(begun or every)
+    begins = f"{int(name):02d}_" if name.isdigit() else name  # a puzzle's number
     found = [exercise for exercise in every if exercise.name == name] or [
-        exercise for exercise in every if exercise.name.startswith(name)
+        exercise for exercise in every if exercise.name.startswith(begins)
     ]
     if len(found) != 1:
         raise LearnError(
@@ -411,8 +424,12 @@ def main():
         elif arguments.once or not sys.stdin.isatty():
             introduce(exercise, every, progress)
             status = run(exercise, progress)
+            following = progress.next_of(every, exercise)
+            is_last = not exercise.step and following and following.step
             say(
-                "\nNext: make learn"
+                "\nNext: "
+                + "read 01_sequential/README.md now, then " * bool(is_last)
+                + "make learn"
                 if status == SOLVED
                 else "\nNext: change the file, then make learn again; make hint gives a hint."
             )

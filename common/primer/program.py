@@ -14,14 +14,19 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 
-import launches
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "common/coursework")]
+
+import launches  # noqa: E402
+from check import sentences  # noqa: E402
+from check import tidy as tidy_report  # noqa: E402
+
 CLOCKS = {"cudaEventElapsedTime", "clock64", "clock", "chrono", "gettimeofday", "clock_gettime"}
 SLOW_S = 20  # a program that takes longer runs once
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
@@ -117,6 +122,13 @@ def build(source):
 # --- Running --------------------------------------------------------------------------------------
 
 
+def complain(lines):
+    """Shows what a program complains of, a sentence of a report per line."""
+    for line in lines:
+        text = sentences(tidy_report(line.rstrip("\n"))).replace("\n", "\n    ")
+        print(text, file=sys.stderr, flush=True)
+
+
 def run(program, environment, limit=None):
     """(exit status, None: it was stopped after `limit` seconds; what it prints; what it complains of; seconds). Without
     a limit both are shown."""
@@ -124,16 +136,19 @@ def run(program, environment, limit=None):
     process = subprocess.Popen(
         [str(program), *shlex.split(os.environ.get("PROGRAM_ARGS", ""))],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if limit else None,
+        stderr=subprocess.PIPE,
         env={**os.environ, **environment, "SIMT_ROOT": here()},
         text=True,
         errors="replace",
     )
     output = ""
     if not limit:
+        complaints = threading.Thread(target=complain, args=(process.stderr,))
+        complaints.start()
         for line in process.stdout:
             print(line, end="", flush=True)
             output += line
+        complaints.join()
         return process.wait(), output, "", time.monotonic() - begin
     try:
         output, complaints = process.communicate(timeout=limit)

@@ -7,6 +7,7 @@ Exit status: 0 solved, 1 not solved, 2 it could not be told.
 """
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -19,13 +20,26 @@ sys.path[:0] = [str(ROOT / "common/coursework")]
 
 import kit  # noqa: E402
 from build import compile_sources  # noqa: E402
-from check import NotJudged, ask_judge, indented, measured, tidy, verdict_on_target  # noqa: E402
+from check import NotJudged, ask_judge, indented, measured, sentences, tidy, verdict_on_target  # noqa: E402
 from exercises import read_target  # noqa: E402
 
 BUILT = ROOT / "build/cpu/primer"
-SECONDS = 20  # for all runs of a puzzle
+SECONDS, CPU_SECONDS = 60, 5  # for all runs of a puzzle, which take less than one
 NEVER_ENDS = "it does not come to its end: a loop that some thread never leaves"
 UNSET = r":(\d+):\d+: warning: (.*used uninitialized)"
+
+
+def is_program(file):
+    """Whether it has a main() of its own."""
+    text = Path(file).read_text(encoding="utf-8", errors="replace")
+    return re.search(r"^int main\(", text, re.MULTILINE) is not None
+
+
+def run_program(file, *words, **how):
+    """What make program does with it. All that it allocates has to be freed."""
+    own = {"PROGRAM_SOURCE": str(file), "PROGRAM_ARGS": " ".join(words), "SIMT_FREED": "1"}
+    environment = {**os.environ, "PROGRAM_SEED": "", "PROGRAM_NVCC": "", **own}
+    return subprocess.run([sys.executable, HERE / "program.py"], env=environment, text=True, **how)
 
 
 class Compiled:
@@ -60,13 +74,16 @@ class Compiled:
 
     def judge(self, number=0):
         """(whether it is solved, what to print)."""
+        if is_program(self.file):
+            done = run_program(self.file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            return done.returncode == 0, indented(done.stdout, 2)
         good, said = self.build()
         if not good:
             lines = [line for line in said.splitlines() if line.strip()]
             return False, "  It does not compile:\n" + indented("\n".join(lines[:12]))
         lines = ask_judge(
             self.kit / "judge",
-            [self.program],
+            ["prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}", "--", self.program],
             {"kernels": [], "matrices": [], "targets": [], "puzzle": number, "seconds": SECONDS},
             SECONDS,
         )
@@ -86,7 +103,10 @@ class Compiled:
                     f"  {'WRONG  ' if late else 'UNSAFE '} {NEVER_ENDS if late else line['ended']}"
                 ]
             if line.get("kind") == "error":
-                return False, [f"  UNSAFE  {tidy(line['what'])}"]
+                return False, [
+                    f"  {'WRONG ' if 'its end: ' in line['what'] else 'UNSAFE'}  "
+                    + sentences(tidy(line["what"])).replace("\n", "\n          ")
+                ]
             if "kind" in line:
                 other = "right when threads run one after the other, wrong in another order: "
                 return False, [f"  WRONG   {other * (line['kind'] == 'order')}{line['what']}"]
@@ -131,11 +151,8 @@ def main():
         sys.exit("error: give a number from 1 to 1024")
     one = Compiled(file)
     try:
-        if re.search(
-            r"^int main\(", file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE
-        ):
-            good, said = one.build(is_program=True)
-            sys.exit(subprocess.run([one.program, number]).returncode if good else said)
+        if is_program(file):
+            sys.exit(run_program(file.resolve(), number).returncode)
         solved, said = one.judge(int(number))
     except (kit.KitError, NotJudged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

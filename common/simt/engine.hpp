@@ -110,6 +110,11 @@ void acquire(Scope scope) noexcept;
 // Waits until the previous kernel of the stream has completed: see Grid::may_start_early.
 void wait_for_previous_grid() noexcept;
 
+// The thread that runs is stopped, at the next place that it comes to, with a report that names it:
+// for the handler of a signal, when a program has run for too long. (Instrumented build.)
+void end_soon() noexcept;
+bool is_ending() noexcept;
+
 // Ends the launch with an error.
 [[noreturn]] void trap() noexcept;
 long long nanoseconds() noexcept;

@@ -161,10 +161,16 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
     question += "0\n";  // where nothing is: behind it, no more comes
     if (send(fileno(answers), question.data(), question.size(), MSG_NOSIGNAL) < 0) break;
     // For each address a line with it, then lines from the innermost function outwards. The
-    // kernel's own is the first outside of simt (whose tests have a folder of their own).
+    // kernel's own is the first outside of simt (whose tests have a folder of their own) and, if
+    // there is one, of device/, whose helpers kernels call.
     static const std::string_view own_file = __FILE__;
     static const std::string_view own_folder = own_file.substr(0, own_file.find_last_of('/'));
+    const auto of_helper = [](const std::string& line) {
+      const std::string folder = line.substr(0, line.find_last_of('/'));
+      return folder.ends_with("/device");
+    };
     SourceLine* found = nullptr;
+    bool is_helper = false;
     char buffer[4096];
     for (std::size_t i = first; std::fgets(buffer, sizeof buffer, answers);) {
       const std::string text(buffer, std::strcspn(buffer, "\n"));
@@ -174,8 +180,11 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
           break;
         }
         found = &known[unknown[i++]];
-      } else if (found && found->file.empty() && !text.starts_with("??") &&
+        is_helper = true;
+      } else if (found && is_helper && !text.starts_with("??") &&
                  text.substr(0, text.find_last_of('/')) != own_folder) {
+        if (of_helper(text) && !found->file.empty()) continue;
+        is_helper = of_helper(text);
         const std::size_t colon = text.find_last_of(':');
         found->file = text.substr(0, colon);
         found->line = static_cast<unsigned>(std::strtoul(text.c_str() + colon + 1, nullptr, 10));

@@ -80,6 +80,8 @@ cudaError_t enqueue(cudaStream_t stream, Work work);
 // Does what is late, of a stream, of a device, or all of it; returns the first error.
 cudaError_t finish_stream(cudaStream_t stream);
 cudaError_t finish_device(int device);
+// Of device memory that has not been freed.
+std::vector<std::string> names_of_allocations();
 cudaError_t finish_all();
 
 // --- Memory -------------------------------------------------------------------------------------
@@ -457,6 +459,7 @@ class Observer {
   std::shared_ptr<const Release> release(const Lane& lane, bool block_only,
                                          const std::shared_ptr<const Release>& before);
   void reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t address, const Word& word);
+  void note_barrier(const Lane& lane, const void* pc);
   void explain(const Lane& lane, const Tally& tally, std::uintptr_t address);
   Race race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
                  std::uintptr_t address) const;

@@ -229,6 +229,13 @@ bool can_reach(int device, int owner) {
   return h->peers.contains({device, owner});
 }
 
+std::vector<std::string> names_of_allocations() {
+  const Locked<std::shared_lock> h;
+  std::vector<std::string> names;
+  for (const auto& [begin, allocation] : h->allocations) names.push_back(allocation.name);
+  return names;
+}
+
 void name_allocation(const void* pointer, const char* name) {
   const Locked<std::unique_lock> h;
   const auto it = h->allocations.find(address_of(pointer));

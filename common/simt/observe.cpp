@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <csignal>
 #include <cstring>
 
 #include "simt/builtins.hpp"
@@ -35,6 +36,25 @@ bool is_builtin_variable(std::uintptr_t address) {
 }
 
 }  // namespace
+
+namespace {
+
+volatile std::sig_atomic_t time_is_up = 0;
+
+void stop_at_once(Lane& lane, const void* pc) {
+  const Unobserved unobserved;
+  lane.block->fail(lane, "does not come to its end: a loop that this thread does not leave", pc);
+}
+
+}  // namespace
+
+void end_soon() noexcept {
+  time_is_up = 1;
+}
+
+bool is_ending() noexcept {
+  return time_is_up != 0;
+}
 
 bool is_instrumented() {
 #ifdef SIMT_INSTRUMENTED
@@ -202,6 +222,7 @@ bool Observer::is_of_lane(const Lane& lane, std::uintptr_t address) const {
 }
 
 void Observer::meet(Lane& lane, Access access, const char* name, const void* pc) {
+  if (explaining_ && access == Access::kBarrier) note_barrier(lane, pc);
   if (!counting_) return;
   Instruction& instruction = find_instruction(pc, 0, access);
   if (!instruction.tally) {
@@ -531,6 +552,7 @@ void __tsan_init() {}
 void __sanitizer_cov_trace_pc() {
   simt::Lane* const lane = simt::current_lane;
   if (!lane) return;
+  if (simt::time_is_up) simt::stop_at_once(*lane, SIMT_CALLER());
   lane->enter_block(simt::address_of(SIMT_CALLER()));
   if (simt::current_trail) simt::current_trail->push_back({simt::place_of(SIMT_CALLER()), 0, 0});
 }

@@ -54,6 +54,12 @@ void on_error(cudaError_t error, const std::string& why) {
 
 void end_program() {
   std::fflush(nullptr);
+  const std::vector<std::string> kept = names_of_allocations();
+  if (!kept.empty() && !reported && std::getenv("SIMT_FREED")) {
+    std::fprintf(stderr, "error: %zu arrays are never freed: %s\n", kept.size(),
+                 fmt::format("'{}'", fmt::join(kept, "', '")).c_str());
+    _exit(1);
+  }
   if (!reported && cudaPeekAtLastError() == cudaSuccess) return;
   if (!reported && !told().empty()) {
     std::fputs(

@@ -715,11 +715,17 @@ Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally&
   race.address = address;
   race.size = tally.size;
   race.shared = tally.space == Space::kShared;
-  race.threads[0] = {block_number_, lane.warp * kWarpSize + lane.id};
-  race.threads[1] = {other.at.block, other.at.warp * kWarpSize + other.at.lane};
+  race.threads[0].block = block_number_;
+  race.threads[0].number = lane.warp * kWarpSize + lane.id;
+  race.threads[1].block = other.at.block;
+  race.threads[1].number = other.at.warp * kWarpSize + other.at.lane;
   std::string what = "race: " + describe_access(tally, address) + ", which " +
                      lane.block->name_of_thread(race.threads[1].number);
   if (!own_block) what += " of " + lane.block->name_of_block(other.at.block);
+  for (Race::Thread& thread : race.threads) {
+    thread.name = lane.block->name_of_thread(thread.number);
+    if (!own_block) thread.name += " of " + lane.block->name_of_block(thread.block);
+  }
   what += other.reads_only() ? " read" : other.updates() ? " updated" : " wrote";
   what += at_line(other.pc);
   race.report = lane.block->describe_failure(lane, what, tally.pc);
@@ -734,22 +740,65 @@ Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally&
 
 // (As far as lanes in lockstep have shown.)
 std::string Race::explanation() const {
-  const auto [a, b] = threads;
+  const auto& [a, b] = threads;
+  const bool one_block = a.block == b.block;
   const auto updates = [](const Thread& t) { return t.changes || t.updates_atomically; };
+  if (!one_block && a.updates_atomically && b.updates_atomically && !a.changes && !b.changes &&
+      (a.updates_for_block || b.updates_for_block)) {
+    return "; an atomic operation with _block in its name is one for the threads of a block alone: "
+           "between blocks use the one without, such as atomicAdd";
+  }
+  for (const Thread* const t : {&a, &b}) {
+    if (t->reads_then_updates && !t->stores) {
+      return "; " + t->name +
+             " reads it and updates it in two steps, and the other thread comes between: use the "
+             "value that the atomic operation returns, and do not read it besides";
+    }
+  }
   if (updates(a) && updates(b) && (a.changes || b.changes)) {
-    return std::string("; both threads load it, change it and store it, which takes ") +
-           (shared
-                ? "an element for each, a __syncthreads between (if one is to follow the other) or "
-                : "") +
-           "an atomic operation in both, such as atomicAdd" +
-           (shared ? "" : " (or one owner, if only one of them is to have it)") + lost_update;
+    return (shared ? "; both threads load it, change it and store it: give each thread an element "
+                     "of its own, put a __syncthreads between if one is to follow the other, or "
+                     "use an atomic operation in both, such as atomicAdd"
+                   : "; both threads load it, change it and store it: if both are to add to it, "
+                     "use an atomic operation in both, such as atomicAdd; if it belongs to one of "
+                     "them, two threads have computed the same index: look at where it comes "
+                     "from") +
+           lost_update;
   }
   if (a.stores && b.stores && !a.loads && !b.loads) {
     return "; both threads store to it: let one thread own it" + lost_update;
   }
-  const bool one_block = a.block == b.block;
-  return missing + (one_block || has_flag ? "" : ": it takes a fence and a flag, or two launches") +
-         lost_update;
+  return missing + (one_block  ? skipped_barrier()
+                    : has_flag ? ""
+                               : ": it takes a fence and a flag, or two launches");
+}
+
+std::string Race::skipped_barrier() const {
+  const auto times = [](const Thread& t, const void* barrier) {
+    const auto found = t.barriers.find(barrier);
+    return found == t.barriers.end() ? 0u : found->second;
+  };
+  const auto text = [](unsigned n) {
+    return n == 0 ? std::string("never") : n == 1 ? "once" : std::to_string(n) + " times";
+  };
+  for (const auto& [t, other] : {std::pair(&threads[0], &threads[1]), {&threads[1], &threads[0]}}) {
+    for (const auto& [barrier, count] : t->barriers) {
+      const unsigned its_count = times(*other, barrier);
+      if (count <= its_count) continue;
+      return "; " + t->name + " waits at the __syncthreads" + at_line(barrier) + " " + text(count) +
+             ", " + other->name + " " + text(its_count) +
+             ": move the barrier out of the branch or loop that some threads skip";
+    }
+  }
+  return "";
+}
+
+void Observer::note_barrier(const Lane& lane, const void* pc) {
+  for (Race::Thread& thread : races_->race.threads) {
+    if (thread.block == block_number_ && thread.number == lane.warp * kWarpSize + lane.id) {
+      ++thread.barriers[pc];
+    }
+  }
 }
 
 // While lanes run in lockstep: what the threads of the race do to its word; and whether a lane
@@ -765,8 +814,11 @@ void Observer::explain(const Lane& lane, const Tally& tally, std::uintptr_t addr
       }
       thread.changes |= stores && thread.loads;
       thread.stores |= stores;
+      thread.reads_then_updates |= is_atomic && thread.reads_first;
       thread.updates_atomically |= is_atomic;
+      thread.updates_for_block |= is_atomic && tally.strength == Strength::kBlock;
       thread.loads |= !stores;
+      thread.reads_first |= tally.access == Access::kLoad && !thread.updates_atomically;
     }
   }
   if (!race.lost_update.empty()) return;

@@ -223,8 +223,11 @@ struct Race {
   struct Thread {
     std::uint64_t block = 0;
     unsigned number = 0;  // in it
+    std::string name;
     // What it does to the word, while the race is explained; `changes`: it stores after it loaded.
     bool loads = false, stores = false, changes = false, updates_atomically = false;
+    bool reads_first = false, reads_then_updates = false, updates_for_block = false;
+    std::map<const void*, unsigned> barriers;  // how often it came to each
   };
 
   std::string report;
@@ -237,6 +240,8 @@ struct Race {
   std::string lost_update;  // in the same array
 
   std::string explanation() const;
+  // A barrier to which one of the two came more often; "" if there is none.
+  std::string skipped_barrier() const;
 };
 
 // An array of global memory that a launch touches and may write, or a shared variable.

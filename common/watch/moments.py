@@ -57,10 +57,29 @@ def wrong_moment(trace):
                         number,
                         f"line {line_of(trace, instruction)}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]",
                     )
-    got = "nan" if got is None else f"{got:.6g}"
+    digits = next(
+        (n for n in range(6, 17) if got is None or f"{got:.{n}g}" != f"{expected:.{n}g}"), 17
+    )
+    expected = f"{expected:.{digits}g}"
     if last is None:
-        return None, f"no lane writes y[{row}], which should be {expected:.6g}"
-    return last[0], f"{last[1]}, which is {got} and should be {expected:.6g}"
+        return None, f"no lane writes y[{row}], which should be {expected}"
+    if got is not None:
+        return last[0], f"{last[1]}, which is {got:.{digits}g} and should be {expected}"
+    read = line_that_reads(trace, "y", row)
+    because = (
+        f": line {read} reads it, and it holds NaN; where beta is 0, y must not be read"
+        if read
+        else ""
+    )
+    return last[0], f"{last[1]}, which is nan and should be {expected}{because}"
+
+
+def line_that_reads(trace, name, index):
+    """Where an element is loaded before it is stored, or None; an atomic operation loads, too."""
+    for _, _, instruction, array, _lanes, addresses in traces.requests(trace):
+        if array["name"] == name and index in (a // instruction["size"] for a in addresses):
+            return None if instruction["access"] == "store" else line_of(trace, instruction)
+    return None
 
 
 def worst_moment(trace):

@@ -27,10 +27,13 @@ def bodies():
 
 
 def with_body(name, body):
-    """The puzzle's text with another body of its kernel."""
+    """The puzzle's text with another body of the function that is to be written."""
     text = (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8")
     return re.sub(
-        r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1
+        rf"(?ms)^({'cudaError_t' if 'cudaError_t add(' in text else '__global__'} .*?\{{\n).*?^\}}",
+        lambda match: f"{match[1]}{body}}}",
+        text,
+        count=1,
     )
 
 

@@ -1,5 +1,6 @@
 """Tests of the puzzles and of learn.py: make test-learn (LEARN=full: every mistake of solutions.md, too)."""
 
+import json
 import os
 import pty
 import re
@@ -28,11 +29,12 @@ UNSOLVED = {
     "03_two_dimensions": "out[0] was never written",
     "04_neighbours": "out[0] was never written",
     "05_shared_memory": "reads shared 'tile'[0], that was not written",
-    "06_shuffles": "out[0] was never written",
-    "07_histogram": "bins[0] is 0;",
-    "08_prefix_sum": "out[0] was never written",
-    "09_transposition": "stores to out: 32 sectors per request; the target is at most 4",
+    "07_shuffles": "out[0] was never written",
+    "08_histogram": "bins[0] is 0;",
+    "09_prefix_sum": "out[0] was never written",
+    "06_transposition": "stores to out: 32 sectors per request; the target is at most 4",
     "10_row_per_warp": "y[0] was never written",
+    "11_host": "WRONG: sum[0] is 0; 1000 is expected",
 }
 
 
@@ -61,7 +63,7 @@ class Puzzles(Scratch):
                     name,
                     with_body(name, body),
                     learn.NOT_SOLVED if said else learn.SOLVED,
-                    said or "  right ",
+                    said or "  right",
                 )
 
     def test_each_says_what_is_wrong_and_can_be_solved(self):
@@ -86,7 +88,7 @@ class Puzzles(Scratch):
         for name, old, new in (
             ("01_map", "out[i] = 2 * in[i];", "float twice; twice += 2 * in[i]; out[i] = twice;"),
             ("04_neighbours", "float sum = in[i];", "float sum; sum += in[i];"),
-            ("08_prefix_sum", "float sum = in[i];", "float sum; sum += in[i];"),
+            ("09_prefix_sum", "float sum = in[i];", "float sum; sum += in[i];"),
         ):
             body = bodies()[name][0][1]
             self.assertIn(old, body)
@@ -177,6 +179,32 @@ class Learn(Scratch):
         self.assertIn("Hint 1 of 4 for csr_scalar", self.learn("--hint", "csr_sc"))
         exercise = next(e for e in learn.exercises() if e.name == "csr_scalar")
         self.assertIn("map rows to threads", exercise.after)
+
+    def test_puzzles_by_number_and_what_comes_after_the_last(self):
+        every, progress = learn.exercises(), learn.Progress()
+        for asked, name in (("9", "09_prefix_sum"), ("11", "11_host"), ("01", "01_map")):
+            self.assertEqual(learn.choose(every, progress, asked).name, name)
+        solution = with_body("11_host", bodies()["11_host"][0][1])
+        file = self.directory / "puzzles/11_host.cu"
+        file.parent.mkdir()
+        file.write_text(solution)
+        (self.directory / "progress.json").write_text(
+            json.dumps({"solved": [f"{name}" for name in NAMES[:-1]], "hints": {}})
+        )
+        self.assertIn(
+            "Next: read 01_sequential/README.md now, then make learn", self.learn("--once", "11")
+        )
+
+    def test_a_loop_that_never_ends_is_named_by_its_line(self):
+        file = self.directory / "puzzles/01_map.cu"
+        file.parent.mkdir()
+        body = "  int i = threadIdx.x;\n  while (i >= 0) {\n    i ^= 1;\n  }\n  out[0] = i;\n"
+        file.write_text(with_body("01_map", body))
+        line = 1 + file.read_text().splitlines().index("  while (i >= 0) {")
+        output = self.learn("--once", "1", status=learn.NOT_SOLVED)
+        self.assertRegex(
+            output, rf"puzzles/01_map.cu:({line}|{line + 1}), .* does not come to its end: a loop"
+        )
 
     def test_refusals(self):
         self.assertIn(

@@ -79,8 +79,9 @@ TEST_CASE("updates of global memory that are not atomic are races", "[simt][race
 }
 
 constexpr const char* kTakesAtomic =
-    "; both threads load it, change it and store it, which takes an atomic operation in both, such "
-    "as atomicAdd (or one owner, if only one of them is to have it)";
+    "; both threads load it, change it and store it: if both are to add to it, use an atomic "
+    "operation in both, such as atomicAdd; if it belongs to one of them, two threads have computed "
+    "the same index: look at where it comes from";
 
 TEST_CASE("the report of a race on global memory names both threads and both lines",
           "[simt][race]") {
@@ -191,6 +192,53 @@ constexpr const char *kOfWarp = ", with no __syncwarp or __syncthreads between",
                          "fence and a flag",
                      *kUpdate = "an atomic operation in both, such as atomicAdd";
 
+__global__ void barrier_in_if_kernel(int* data) {
+  __shared__ int cells[64];
+  cells[threadIdx.x] = 1;
+  __syncthreads();
+  for (unsigned d = 32; d > 0; d /= 2) {
+    if (threadIdx.x < d) {
+      cells[threadIdx.x] += cells[threadIdx.x + d];
+      __syncthreads();
+    }
+  }
+  data[threadIdx.x] = cells[0];
+}
+__global__ void counter_kernel(int* data) {  // data[0] counts, data[8 + n] belongs to who drew n
+  const int drawn = data[0];
+  atomicAdd(&data[0], 1);
+  data[8 + drawn] += 1;
+}
+__global__ void block_atomic_kernel(int* data) {
+  atomicAdd_block(&data[0], 1);
+}
+__global__ void sum_is_read_early_kernel(int* data) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  atomicAdd(&sum, 1);
+  if (threadIdx.x == 0) data[0] = sum;
+}
+
+TEST_CASE("the remedy in the report of a race follows from the accesses", "[simt][race]") {
+  const auto report_of = [](void (*kernel)(int*), unsigned blocks, unsigned threads) {
+    Buffer<int> data = zeros("data", 80);
+    return failure_of(kernel, {blocks, threads}, data.data());
+  };
+  check_contains(report_of(barrier_in_if_kernel, 1, 64),
+                 {", with no __syncthreads between; thread (0,0,0) waits at the __syncthreads at "
+                  "race_test.cu:",
+                  " 6 times, thread (32,0,0) never: move the barrier out of the branch or loop"});
+  check_contains(report_of(counter_kernel, 2, 1),
+                 {"'data', which",
+                  "reads it and updates it in two steps, and the other thread "
+                  "comes between: use the value that the atomic operation returns"});
+  check_contains(report_of(block_atomic_kernel, 2, 1),
+                 {"between blocks use the one without, such as atomicAdd"});
+  check_contains(report_of(sum_is_read_early_kernel, 1, 64),
+                 {"shared 'sum'", "with no __syncwarp or __syncthreads between"});
+}
+
 TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt][race]") {
   // A shuffle and a fence order nothing; __syncwarp() orders lanes of one warp.
   for (const Litmus& litmus : std::initializer_list<Litmus>{
@@ -229,7 +277,8 @@ TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt
       "which thread (0,0,0) wrote" +
       place;
   check_litmus<true>({"0.0 w  0.1 w", report.c_str()});
-  check_litmus<true>({"0.0 +  0.1 +", "which takes an element for each, a __syncthreads between"});
+  check_litmus<true>(
+      {"0.0 +  0.1 +", "give each thread an element of its own, put a __syncthreads between"});
 }
 
 TEST_CASE("litmus: blocks race unless release and acquire order them", "[simt][race]") {

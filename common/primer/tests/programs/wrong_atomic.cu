@@ -1,4 +1,4 @@
-// says 1: 
+// says 1: with no __syncwarp or __syncthreads between
 __global__ void sum(const int *in, int *total) {
   __shared__ int partial;
   if (threadIdx.x == 0) partial = 0;

@@ -1,4 +1,4 @@
-// says 1: __syncthreads
+// says 1: wrong_barrier_in_if.cu:9 6 times, thread (32,0,0) never: move the barrier out of the branch or loop
 __global__ void sum(int *out) {
   __shared__ int s[64];
   s[threadIdx.x] = 1;

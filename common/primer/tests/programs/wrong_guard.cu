@@ -1,4 +1,4 @@
-// says 1: wrong_guard.cu:3, block (3,0,0), thread (232,0,0): reads 4 bytes at an address that is 4000 bytes into 'd_a', which has 4000
+// says 1: wrong_guard.cu:3, block (3,0,0), thread (232,0,0): reads 'd_a'[1000] of 1000
 __global__ void twice(float *a) {
   a[blockIdx.x * blockDim.x + threadIdx.x] *= 2;
 }

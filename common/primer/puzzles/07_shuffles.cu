@@ -1,4 +1,4 @@
-// Puzzle 6: a sum by shuffles.
+// Puzzle 7: a sum by shuffles.
 //
 // The lanes of a warp can read each other's registers, without any memory:
 //
@@ -17,7 +17,7 @@ __global__ void warp_sum_kernel(const float* in, float* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const int lane = i % 32, warp = i / 32;
   float sum = in[i];
-  // TODO (puzzle 6): about four lines. Lane 0 ends up with the sum of all, and writes it.
+  // TODO (puzzle 7): about four lines. Lane 0 ends up with the sum of all, and writes it.
 }
 
 // What the host does: there is nothing to change from here on.

@@ -1,4 +1,4 @@
-// Puzzle 9: a transposition whose requests are coalesced.
+// Puzzle 6: a transposition whose requests are coalesced.
 //
 // The kernel below is right. Its loads are coalesced: the 32 lanes of a warp read neighbouring
 // elements of a row. Its stores are not: the lanes write into 32 different rows of out, and each of
@@ -18,7 +18,7 @@ __global__ void transpose_kernel(int n, const float* in, float* out) {
   __shared__ float tile[32][32];
   const int x = threadIdx.x, y = threadIdx.y;
   const int row = blockIdx.y * 32, column = blockIdx.x * 32;  // the first ones of this block
-  // TODO (puzzle 9): three lines instead of the next one, and a change to the array above.
+  // TODO (puzzle 6): three lines instead of the next one, and a change to the array above.
   out[(column + x) * n + row + y] = in[(row + y) * n + column + x];
 }
 

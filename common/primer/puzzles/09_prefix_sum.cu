@@ -1,4 +1,4 @@
-// Puzzle 8: a prefix sum in a warp.
+// Puzzle 9: a prefix sum in a warp.
 //
 // Lane l is to end up with the sum of the elements of lanes 0 to l. In five rounds, with distances
 // 1, 2, 4, 8 and 16, every lane adds the sum of the lane `distance` below it, which covers twice as
@@ -16,7 +16,7 @@
 __global__ void prefix_sum_kernel(const float* in, float* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const int lane = i % 32;
-  // TODO (puzzle 8): about six lines.
+  // TODO (puzzle 9): about six lines.
 }
 
 // What the host does: there is nothing to change from here on.

@@ -1,4 +1,4 @@
-// Puzzle 7: a histogram by atomics.
+// Puzzle 8: a histogram by atomics.
 //
 // Many threads may want to add to the same bin at once. With bins[b] += 1 two threads can read the
 // same old number, and one of the additions is lost: this is a race. atomicAdd(&bins[b], 1) reads,
@@ -15,7 +15,7 @@ constexpr int kBins = 16;
 // bins[b] += how many of in[0], ..., in[n - 1] are b. Every in[i] is from 0 to 15.
 __global__ void histogram_kernel(int n, const int* in, int* bins) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  // TODO (puzzle 7): about seven lines, two of them barriers.
+  // TODO (puzzle 8): about seven lines, two of them barriers.
 }
 
 // What the host does: there is nothing to change from here on.
