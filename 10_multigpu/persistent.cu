@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 #include <chrono>
-#include <exception>
 #include <limits>
 #include <set>
 #include <string>
@@ -10,7 +9,6 @@
 #include "../06_pcsr/one_pass/spmv/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
-#include "device/ipc.hpp"
 #include "device/lanes.hpp"
 #include "device/launch.hpp"
 #include "machine.hpp"
@@ -32,25 +30,10 @@ RowsStatistics statistics_of(const device::DeviceCsr<double>& a) {
   return all;
 }
 
-// The parts are on GPUs that reach each other's memory. Several processes share it by CUDA IPC.
+// The parts are on GPUs of this process that reach each other's memory.
 class PersistentMachine final : public Machine {
   using Function = void (*)(PartsHere<double>, int);
 
-  // What all processes know of a part.
-  struct Known {
-    int device = 0;
-    Index local_cols = 0;
-    long long rows = 0, nnz = 0;
-    int width = 0;            // what rows_width() wants
-    int resident_blocks = 0;  // that its GPU holds
-    int boundary_warps = 0;   // warps that have boundary rows
-    // What other parts use, at its addresses in this process.
-    double* x = nullptr;
-    unsigned* arrivals = nullptr;
-    cudaIpcMemHandle_t handles[2] = {};  // of these two, for other processes
-  };
-
-  // A GPU of this process's parts.
   struct Device {
     int number = 0;
     int parts = 0;
@@ -60,10 +43,12 @@ class PersistentMachine final : public Machine {
     PartsHere<double> arguments{};
   };
 
-  // A part of this process, and what is in its GPU's memory.
+  // A part, and what is in its GPU's memory.
   struct OnGpu {
     device::DeviceCsr<double> csr;
     Device* device = nullptr;
+    int width = 0;                      // what rows_width() wants
+    int boundary_warps = 0;             // warps that have boundary rows
     int number_there = 0;               // among the parts on it
     device::Buffer<double> x;           // both buffers
     device::Buffer<unsigned> arrivals;  // of each part
@@ -78,56 +63,41 @@ class PersistentMachine final : public Machine {
  public:
   PersistentMachine(std::vector<Part> parts, const Processes& processes,
                     const PersistentOptions& options)
-      : Machine(std::move(parts), processes), known_(parts_.size()), on_gpu_(parts_.size()) {
-    processes_.together([&] { place(); });
-    processes_.gather(known_);
-    for (const Known& part : known_) {
-      x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
-    }
+      : Machine(std::move(parts), processes), on_gpu_(parts_.size()) {
+    place();
     choose_kernel(options);
-    processes_.together([&] { find_resident_blocks(); });
-    processes_.gather(known_);
     choose_grid(options.blocks);
-    processes_.together([&] {
-      each([&](int p, OnGpu& mine) {
-        divide(p, mine);
-        allocate(p, mine);
-      });
+    each([&](int p, OnGpu& mine) {
+      divide(p, mine);
+      mine.x = device::Buffer<double>("x", 2 * x_distance_);
+      mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
     });
-    processes_.gather(known_);
-    processes_.together([&] {
-      open_memory();
-      for (const auto& on : devices_here_) {
-        on->arguments.blocks = blocks_;
-        on->arguments.most_polls = options.most_polls;
-        on->arguments.stuck = on->stuck.data();
-      }
-      each([&](int p, OnGpu& mine) { describe(p, mine); });
-    });
+    for (Device& on : devices_here_) {
+      on.arguments.blocks = blocks_;
+      on.arguments.most_polls = options.most_polls;
+      on.arguments.stuck = on.stuck.data();
+    }
+    each([&](int p, OnGpu& mine) { describe(p, mine); });
   }
 
   ~PersistentMachine() override {
-    for (const auto& on : devices_here_) cudaStreamSynchronize(on->stream.get());  // a run may fail
-    imported_.clear();
-    // No process may free what another one has open. (If this one fails, the others may have, too.)
-    if (std::uncaught_exceptions() == 0) processes_.together([] {});
+    for (const Device& on : devices_here_)
+      cudaStreamSynchronize(on.stream.get());  // a run may fail
   }
 
   // With its ghost entries, and no arrivals yet. All else is NaN, so that an entry that is missing
   // or late shows.
   void start(const std::vector<double>& x) override {
-    processes_.together([&] {
-      each([&](int p, OnGpu& mine) {
-        std::vector<double> local(2 * x_distance_, std::numeric_limits<double>::quiet_NaN());
-        parts_[p].take(x, local);
-        for (const Halo& halo : parts_[p].halos) {
-          double* ghost = &local[halo.ghost_begin];
-          for (const Index column : halo.columns) *ghost++ = x[column];
-        }
-        mine.x.upload(local);
-        mine.arrivals.upload(std::vector<unsigned>(mine.arrivals.size(), 0));
-        mine.device->stuck.upload(std::vector<unsigned>(4, 0));
-      });
+    each([&](int p, OnGpu& mine) {
+      std::vector<double> local(2 * x_distance_, std::numeric_limits<double>::quiet_NaN());
+      parts_[p].take(x, local);
+      for (const Halo& halo : parts_[p].halos) {
+        double* ghost = &local[halo.ghost_begin];
+        for (const Index column : halo.columns) *ghost++ = x[column];
+      }
+      mine.x.upload(local);
+      mine.arrivals.upload(std::vector<unsigned>(mine.arrivals.size(), 0));
+      mine.device->stuck.upload(std::vector<unsigned>(4, 0));
     });
   }
 
@@ -136,60 +106,50 @@ class PersistentMachine final : public Machine {
   double run(int steps) override {
     const auto before = std::chrono::steady_clock::now();
     // All are launched before any is waited for: they wait for each other.
-    processes_.together([&] {
-      for (const auto& on : devices_here_) {
-        const device::OnDevice current(on->number);
-        on->arguments.factor = factor_;
-        device::launch_cooperative(function_,
-                                   {dim3(blocks_ * on->parts), dim3(threads_),
-                                    threads_ / 32 * warp_bytes_, on->stream.get()},
-                                   on->arguments, steps);
-      }
-    });
-    std::chrono::duration<double, std::milli> time{};
-    processes_.together([&] {
-      for (const auto& on : devices_here_) {
-        const device::OnDevice current(on->number);
-        on->stream.synchronize();
-      }
-      time = std::chrono::steady_clock::now() - before;
-      report_stuck();
-    });
+    for (Device& on : devices_here_) {
+      const device::OnDevice current(on.number);
+      on.arguments.factor = factor_;
+      device::launch_cooperative(
+          function_,
+          {dim3(blocks_ * on.parts), dim3(threads_), threads_ / 32 * warp_bytes_, on.stream.get()},
+          on.arguments, steps);
+    }
+    for (const Device& on : devices_here_) {
+      const device::OnDevice current(on.number);
+      on.stream.synchronize();
+    }
+    const std::chrono::duration<double, std::milli> time =
+        std::chrono::steady_clock::now() - before;
+    report_stuck();
     return time.count();
   }
 
  private:
   void each(const std::function<void(int, OnGpu&)>& work) {
     for (const int p : here_) {
-      const device::OnDevice on(known_[p].device);
-      work(p, *on_gpu_[p]);
+      const device::OnDevice on(device_of(p));
+      work(p, on_gpu_[p]);
     }
   }
 
-  // Brings the parts of this process to their GPUs.
+  // Brings the parts to their GPUs.
   void place() {
+    devices_here_.reserve(devices_);
     for (int d = 0; d < devices_; ++d) {
-      const device::OnDevice on(processes_.first_device() + d);
-      devices_here_.push_back(std::make_unique<Device>());
-      devices_here_[d]->number = processes_.first_device() + d;
+      const device::OnDevice on(d);
+      devices_here_.emplace_back().number = d;
     }
-    for (const int p : here_) {
-      Known& known = known_[p];
-      known.device = device_of(p);
-      const device::OnDevice on(known.device);
-      on_gpu_[p] = std::make_unique<OnGpu>();
-      OnGpu& mine = *on_gpu_[p];
+    each([&](int p, OnGpu& mine) {
       mine.csr = device::DeviceCsr<double>(parts_[p].matrix);
       parts_[p].matrix = {};
-      mine.device = devices_here_[known.device - processes_.first_device()].get();
+      mine.device = &devices_here_[device_of(p)];
       mine.number_there = mine.device->parts++;
-      known.local_cols = parts_[p].local_cols;
-      known.rows = mine.csr.rows;
-      known.nnz = mine.csr.nnz;
-      if (mine.csr.rows == 0) continue;
-      known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr),
-                               fits_l2(mine.csr.bytes()));
-    }
+      x_distance_ =
+          std::max(x_distance_, static_cast<std::size_t>(parts_[p].local_cols + 31) / 32 * 32);
+      if (mine.csr.rows == 0) return;
+      mine.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr),
+                              fits_l2(mine.csr.bytes()));
+    });
   }
 
   // Of the current device.
@@ -197,14 +157,13 @@ class PersistentMachine final : public Machine {
     return fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
   }
 
-  // What follows from known_ alone is the same in every process.
   void choose_kernel(const PersistentOptions& options) {
     long long rows = 0, nnz = 0;
     int width = 0;
     bool rows_suit = true;
-    for (const Known& part : known_) {
-      rows += part.rows;
-      nnz += part.nnz;
+    for (const OnGpu& part : on_gpu_) {
+      rows += part.csr.rows;
+      nnz += part.csr.nnz;
       rows_suit &= part.width >= 0 && part.width <= 5;
       width = std::max(width, part.width);
     }
@@ -234,41 +193,34 @@ class PersistentMachine final : public Machine {
   int most_threads() const { return tiles_ ? kPersistentTilesThreads : kPersistentRowsThreads; }
 
   // Blocks of each part that its GPU holds. Throws where that cannot reach the others.
-  void find_resident_blocks() {
-    const std::size_t bytes = most_threads() / 32 * warp_bytes_;
-    for (const auto& on : devices_here_) {
-      for (std::size_t p = 0; p < known_.size(); ++p) {
-        const int peer = known_[p].device;
-        if (peer == on->number || (on_gpu_[p] ? device::enable_peer_access(on->number, peer)
-                                              : device::can_access_peer(on->number, peer))) {
-          continue;
-        }
-        throw InputError("GPUs " + std::to_string(on->number) + " and " + std::to_string(peer) +
-                         " have no access to each other's memory, which stores need: use "
-                         "--exchange packed");
-      }
+  int resident_blocks(const Device& on) {
+    const device::OnDevice current(on.number);
+    for (const Device& peer : devices_here_) {
+      if (peer.number == on.number || device::enable_peer_access(on.number, peer.number)) continue;
+      throw InputError("GPUs " + std::to_string(on.number) + " and " + std::to_string(peer.number) +
+                       " have no access to each other's memory, which stores need: use "
+                       "--exchange packed");
     }
-    each([&](int p, OnGpu& mine) {
-      if (bytes > 0) {
-        device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(bytes)),
-                      "shared memory");
-        device::limit_shared_memory(function_, 1, bytes);
-      }
-      known_[p].resident_blocks =
-          device::resident_blocks(function_, most_threads(), bytes) / mine.device->parts;
-    });
+    const std::size_t bytes = most_threads() / 32 * warp_bytes_;
+    if (bytes > 0) {
+      device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(bytes)),
+                    "shared memory");
+      device::limit_shared_memory(function_, 1, bytes);
+    }
+    return device::resident_blocks(function_, most_threads(), bytes) / on.parts;
   }
 
   // As many warps as can be resident, or as are of use.
   void choose_grid(int wanted_blocks) {
     long long useful = 1;  // warps
     int fit = std::numeric_limits<int>::max();
-    for (const Known& part : known_) {
-      fit = std::min(fit, part.resident_blocks);
-      useful = std::max(useful,
-                        tiles_ ? device::divide_up(part.rows + part.nnz, 1LL * kOnePassLeastItems)
-                               : device::divide_up(lanes_ * part.rows, 32LL));
+    for (const Device& on : devices_here_) fit = std::min(fit, resident_blocks(on));
+    for (const OnGpu& part : on_gpu_) {
+      const long long rows = part.csr.rows;
+      useful =
+          std::max(useful, tiles_ ? device::divide_up(rows + part.csr.nnz, 1LL * kOnePassLeastItems)
+                                  : device::divide_up(lanes_ * rows, 32LL));
     }
     const int warps = static_cast<int>(std::min(useful, 1LL << 20));
     blocks_ = wanted_blocks > 0 ? wanted_blocks : std::clamp(warps, 1, std::max(fit, 1));
@@ -279,8 +231,7 @@ class PersistentMachine final : public Machine {
   void divide(int p, OnGpu& mine) {
     const Index boundary_rows = parts_[p].boundary_rows;
     const int warps = blocks_ * threads_ / 32;
-    int& boundary_warps = known_[p].boundary_warps;
-    boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
+    mine.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
     if (!tiles_) return;
     // As many tiles as one pass has on as many warps, in blocks of its own size.
     const OnePassShape shape =
@@ -304,29 +255,7 @@ class PersistentMachine final : public Machine {
     const auto with_boundary = std::count_if(tiles.begin(), tiles.end() - 1, [&](Tile tile) {
       return (tile.row & ~kCutRow) < boundary_rows;
     });
-    boundary_warps = std::min(static_cast<int>(with_boundary), warps);
-  }
-
-  // What a run reads and writes. Other processes learn of it by handles.
-  void allocate(int p, OnGpu& mine) {
-    mine.x = device::Buffer<double>("x", 2 * x_distance_);
-    mine.arrivals = device::Buffer<unsigned>("arrivals", known_.size());
-    Known& known = known_[p];
-    known.x = mine.x.data();
-    known.arrivals = mine.arrivals.data();
-    if (processes_.count() == 1) return;
-    known.handles[0] = device::handle_of(mine.x);
-    known.handles[1] = device::handle_of(mine.arrivals);
-  }
-
-  void open_memory() {
-    for (std::size_t p = 0; p < known_.size(); ++p) {
-      if (on_gpu_[p]) continue;
-      const device::OnDevice on(processes_.first_device());
-      const auto open = [&](int i) { return imported_.emplace_back(known_[p].handles[i]).data(); };
-      known_[p].x = static_cast<double*>(open(0));
-      known_[p].arrivals = static_cast<unsigned*>(open(1));
-    }
+    mine.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
   }
 
   // Tells the kernel of part p: its neighbours, and what it sends.
@@ -336,7 +265,7 @@ class PersistentMachine final : public Machine {
     std::vector<Run<double>> runs;
     for (const Send& send : parts_[p].sends) {
       neighbours.insert(send.receiver);
-      double* ghost = known_[send.receiver].x + send.ghost_begin;
+      double* ghost = on_gpu_[send.receiver].x.data() + send.ghost_begin;
       const std::size_t before = runs.size();
       for (const Index row : send.sources) {
         if (runs.size() == before || row != runs.back().end) runs.push_back({row, row, ghost});
@@ -349,9 +278,10 @@ class PersistentMachine final : public Machine {
     mine.runs = device::Buffer<Run<double>>("runs", runs);
     std::vector<Neighbour> table;
     for (const int q : neighbours) {
+      OnGpu& other = on_gpu_[q];
       table.push_back(
-          {q, known_[q].arrivals + p, known_[p].arrivals + q,
-           static_cast<unsigned>(device::divide_up(known_[q].boundary_warps, threads_ / 32))});
+          {q, other.arrivals.data() + p, mine.arrivals.data() + q,
+           static_cast<unsigned>(device::divide_up(other.boundary_warps, threads_ / 32))});
     }
     mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
 
@@ -378,15 +308,15 @@ class PersistentMachine final : public Machine {
     view.product.values = view.values;
     view.product.partial_sums = mine.partial_sums.data();
     view.product.unstarted = mine.unstarted.data();
-    view.boundary_warps = known_[p].boundary_warps;
+    view.boundary_warps = mine.boundary_warps;
     view.arrivals = mine.arrivals.data() + p;
   }
 
   // Throws where a wait has timed out.
   void report_stuck() {
-    for (const auto& on : devices_here_) {
-      const device::OnDevice current(on->number);
-      const std::vector<unsigned> stuck = on->stuck.download();
+    for (const Device& on : devices_here_) {
+      const device::OnDevice current(on.number);
+      const std::vector<unsigned> stuck = on.stuck.download();
       if (!stuck[0]) continue;
       throw device::DeviceError(
           "part " + std::to_string(stuck[1]) + ", in step " + std::to_string(stuck[2]) +
@@ -397,7 +327,7 @@ class PersistentMachine final : public Machine {
   }
 
   std::vector<double> own_x(int part, int k) override {
-    std::vector<double> both = on_gpu_[part]->x.download();
+    std::vector<double> both = on_gpu_[part].x.download();
     both.erase(both.begin(), both.begin() + static_cast<std::ptrdiff_t>(k % 2 * x_distance_));
     return both;
   }
@@ -407,10 +337,8 @@ class PersistentMachine final : public Machine {
   int lanes_ = 0, blocks_ = 0, threads_ = 0;
   std::size_t warp_bytes_ = 0;   // of shared memory
   std::size_t x_distance_ = 32;  // between a part's two buffers of x
-  std::vector<Known> known_;
-  std::vector<std::unique_ptr<OnGpu>> on_gpu_;  // of each part; null where it is another process's
-  std::vector<std::unique_ptr<Device>> devices_here_;
-  std::vector<device::Imported> imported_;
+  std::vector<OnGpu> on_gpu_;    // of each part
+  std::vector<Device> devices_here_;
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 // Step 10 with a process per GPU: mpirun -np N spmv_mpi --matrix ... --iterate 100
 //
 // A rank has a GPU and a part of the rows: it makes or reads these only. Of the others it knows how
-// many nonzeros each row has. On one machine whose GPUs reach each other's memory, persistent
-// kernels store what other ranks need of x into their memory. Elsewhere it is packed, and travels
-// by NCCL from GPU to GPU, or by MPI from host to host. Local offsets are 32-bit, as everywhere;
-// what counts the matrix as a whole is 64-bit, so that it may have more than 2^31 nonzeros as long
-// as no part has.
+// many nonzeros each row has. Entries of x that other ranks need are packed, and travel by MPI from
+// host to host, or by NCCL from GPU to GPU. Local offsets are 32-bit, as everywhere; what counts
+// the matrix as a whole is 64-bit, so that it may have more than 2^31 nonzeros as long as no part
+// has.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -210,11 +209,9 @@ std::optional<std::string> parse(int argc, char** argv, Options& options,
   std::string matrix;
   line.add("-m,--matrix", matrix, "a file, a generator or a name of the papers", {required()});
   line.add("-k,--kernel", arguments.kernels, "of the product on each GPU (pcsr_one_pass)");
-  line.add(
-      "--exchange", options.exchanges[0],
-      "stores (of persistent kernels, where all ranks are on one machine, each with a GPU that "
-      "reaches the others' memory), nccl (from GPU to GPU) or mpi (from host to host)",
-      {one_of({"stores", "nccl", "mpi"})});
+  line.add("--exchange", options.exchanges[0],
+           "mpi (from host to host) or nccl (from GPU to GPU; each rank has a GPU of its own)",
+           {one_of({"mpi", "nccl"})});
   line.add("--iterate", options.steps, "", {between(1, 1000000)});
   line.add("--memory-limit", arguments.load.memory_limit_bytes,
            "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
@@ -231,23 +228,10 @@ std::optional<std::string> parse(int argc, char** argv, Options& options,
   return {};
 }
 
-// Throws InputError where persistent kernels cannot run on these ranks.
-void require_stores(const Ranks& ranks, bool share_gpus, int ranks_here) {
-  std::string why;
-  if (ranks.count() > kMaxGpus) why = fmt::format("there are more than {} ranks", kMaxGpus);
-  if (ranks_here < ranks.count()) why = "the ranks are on several machines";
-  if (share_gpus) why = "ranks share GPUs, which run the kernels of one process at a time";
-  for (int peer = 0; why.empty() && peer < ranks_here; ++peer) {
-    if (peer == ranks.device || device::can_access_peer(ranks.device, peer)) continue;
-    why = "the GPUs have no access to each other's memory";
-  }
-  if (!why.empty()) throw InputError("--exchange stores: " + why + "; use --exchange mpi");
-}
-
 void main_program(int argc, char** argv, Ranks& ranks) {
   Options options;
   options.gpus = {ranks.count()};
-  options.exchanges = {"stores"};
+  options.exchanges = {"mpi"};
   options.steps = 10;
   CommandArguments arguments;
   std::optional<std::string> help;
@@ -273,7 +257,6 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   if (is_first) print_environment(std::cout, arguments.environment);
   const std::string& exchange = options.exchanges[0];
   ranks.together([&] {
-    if (exchange == "stores") require_stores(ranks, share_gpus, ranks_here);
     if (exchange == "nccl" && share_gpus) {
       throw InputError("--exchange nccl: ranks share GPUs; use --exchange mpi");
     }

@@ -134,8 +134,7 @@ bool Gang::pass(unsigned number, bool progressed) {
   ++seat.visits;
   if (++idle_passes_ > 1ull * kIdlePasses * live_ && late_.empty() &&
       std::all_of(seats_.begin(), seats_.end(),
-                  [](const Seat& s) { return s.done || s.visits > kIdlePasses; }) &&
-      !wait_for_other_process()) {
+                  [](const Seat& s) { return s.done || s.visits > kIdlePasses; })) {
     report_deadlock();
     return false;
   }
@@ -149,20 +148,7 @@ bool Gang::pass(unsigned number, bool progressed) {
 
 void Gang::note_progress() {
   idle_passes_ = 0;
-  idle_since_.reset();
   for (Seat& other : seats_) other.visits = 0;
-}
-
-// No block of this process can go on. False: nor has another process changed that for long, if it
-// can.
-bool Gang::wait_for_other_process() {
-  if (!shares_memory()) return false;
-  const auto now = std::chrono::steady_clock::now();
-  if (!idle_since_) idle_since_ = now;
-  const std::chrono::duration<double> idle = now - *idle_since_;
-  if (idle.count() > settings().spin_limit_seconds) return false;
-  if (idle_passes_ % live_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
-  return true;
 }
 
 void Gang::report_deadlock() {
@@ -232,7 +218,6 @@ bool Gang::precedes(const LateStore& store, const Lane& lane) const {
 }
 
 void Gang::order(const Lane& lane, Scope scope) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // for other processes
   const std::size_t own = seats_[lane.block->seat()].grid;
   const int device = grids_[own].grid().device;
   for (std::size_t i = late_.size(); i-- > 0;) {

@@ -6,9 +6,7 @@
 // Settings::schedule and its seed, so a run is the same every time.
 //
 // Deadlock: every live block has had the baton many times, no wait has ended, no store or
-// atomic has changed anything, and no late store is under way. Where memory is shared with another
-// process (CUDA IPC), which may still change it: and this has lasted for
-// Settings::spin_limit_seconds.
+// atomic has changed anything, and no late store is under way.
 //
 // Late stores (Settings::late_peer_stores): a store to another device's memory, plain or relaxed,
 // is set aside and becomes visible when the baton is passed, in an order drawn at random. What
@@ -16,16 +14,14 @@
 // after the store: the same thread, one behind a barrier of the block or warp, one behind a
 // release at block scope in that block, or one behind a release at device scope. The block's own
 // loads of such an address find the stored value. (Plain stores are seen in the instrumented build
-// only. A store to another process's memory is made at once.)
+// only.)
 #pragma once
 
 #include <semaphore.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,7 +108,6 @@ class Gang {
   std::uint64_t draw();
   unsigned next_after(unsigned seat);
   void note_progress();
-  bool wait_for_other_process();
   void report_deadlock();
 
   const Schedule schedule_;
@@ -124,7 +119,6 @@ class Gang {
   std::vector<LateStore> late_;
   unsigned live_ = 0;
   std::uint64_t idle_passes_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::uint64_t draws_ = 0;
   Ending ending_;
 };

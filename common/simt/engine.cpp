@@ -982,7 +982,7 @@ std::string Block::describe_wait() const {
 bool Block::is_late(std::uintptr_t address) const {
   if (!gang_ || !settings().late_peer_stores) return false;
   const Allocation* const allocation = find_allocation(address);
-  return allocation && allocation->device != grid().device && !allocation->is_shared();
+  return allocation && allocation->device != grid().device;
 }
 
 void Block::expect_late_store(Lane& lane, std::uintptr_t address, unsigned size) {

@@ -126,12 +126,9 @@ struct Allocation {
   std::size_t mapped_bytes = 0;
   int device = 0;
   std::string name;
-  bool imported = false;  // another process's
   bool open = true;
   std::shared_ptr<WrittenBytes> written = nullptr;  // instrumented build
-  int file = -1;  // of its memory, once other processes may open that
 
-  bool is_shared() const { return file >= 0 || imported; }
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
 
@@ -144,8 +141,6 @@ NamedRange find_pinned(std::uintptr_t address);
 // Notes that `bytes` bytes of device memory were written; of what the host copied `from` device
 // memory, those that had been written there.
 void mark_written(std::uintptr_t to, std::size_t bytes, std::uintptr_t from = 0);
-// Whether there is memory that other processes use, too.
-bool shares_memory();
 // Whether a kernel on `device` may use memory of `owner`.
 bool can_reach(int device, int owner);
 

@@ -310,9 +310,8 @@ void forget_last_kernel() {
 
 Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
                    const Run& run) {
-  // (A profile costs enough where the kernel has been checked without one. What other processes
-  // write cannot be restored.)
-  const bool is_checked = is_instrumented() && settings().check_races && !shares_memory() &&
+  // (A profile costs enough where the kernel has been checked without one.)
+  const bool is_checked = is_instrumented() && settings().check_races &&
                           (!profile_active() || active_recorder() ||
                            !std::all_of(grids.begin(), grids.end(), [](const Grid* g) {
                              return checked_launches[g->kernel] == sizes_of(*g);

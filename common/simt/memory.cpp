@@ -1,8 +1,6 @@
 // Device memory, textures and the instrumented build's walls around them.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,13 +95,12 @@ void set_open(Allocation& allocation, bool open) {
   allocation.open = open;
 }
 
-// Pages of their own, or of `file`, at an address that no allocation had before.
-void* map_pages(std::size_t bytes, int file = -1) {
+// Pages at an address that no allocation had before.
+void* map_pages(std::size_t bytes) {
   const Locked<std::unique_lock> h;
-  const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   const auto map = [=](std::uintptr_t address, int flags) {
-    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, kind | flags, file,
-                0);
+    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   };
   while (h->next_address + bytes < kEndAddress) {
     const std::uintptr_t address = h->next_address;
@@ -122,19 +119,17 @@ void unmap_pages(void* pages, std::size_t bytes) {
 void add_allocation(Allocation allocation) {
   if (is_instrumented()) {
     allocation.written = std::make_shared<WrittenBytes>(allocation.bytes);
-    // What other processes write is not known here.
-    if (allocation.imported) allocation.written->add(0, allocation.bytes);
     set_open(allocation, false);
   }
   const Locked<std::unique_lock> h;
   h->allocations.emplace(allocation.begin, std::move(allocation));
 }
 
-cudaError_t remove_allocation(void* pointer, bool imported) {
+cudaError_t remove_allocation(void* pointer) {
   finish_all();
   const Locked<std::unique_lock> h;
   const auto it = h->allocations.find(address_of(pointer));
-  if (it == h->allocations.end() || it->second.imported != imported) {
+  if (it == h->allocations.end()) {
     const auto before = h->freed.find(address_of(pointer));
     return set_error(cudaErrorInvalidValue,
                      before == h->freed.end()
@@ -146,8 +141,6 @@ cudaError_t remove_allocation(void* pointer, bool imported) {
   __asan_unpoison_memory_region(pointer, allocation.mapped_bytes);
 #endif
   unmap_pages(pointer, allocation.mapped_bytes);
-  if (allocation.file >= 0) close(allocation.file);
-  allocation.file = -1;
   allocation.written = nullptr;
   h->freed.insert(h->allocations.extract(it));
   return cudaSuccess;
@@ -215,12 +208,6 @@ NamedRange find_pinned(std::uintptr_t address) {
   const auto* const found = at_or_below(h->pinned, address);
   if (!found || address - found->first >= found->second) return {};
   return {found->first, found->second, "pinned memory"};
-}
-
-bool shares_memory() {
-  const Locked<std::shared_lock> h;
-  return std::any_of(h->allocations.begin(), h->allocations.end(),
-                     [](const auto& entry) { return entry.second.is_shared(); });
 }
 
 bool can_reach(int device, int owner) {
@@ -298,7 +285,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 cudaError_t cudaFree(void* pointer) {
   if (!pointer) return cudaSuccess;
   const cudaError_t error = simt::refuse_in_capture();
-  return error == cudaSuccess ? simt::remove_allocation(pointer, false) : error;
+  return error == cudaSuccess ? simt::remove_allocation(pointer) : error;
 }
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
@@ -529,110 +516,6 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   const Locked<std::unique_lock> h;
   const bool added = h->peers.insert({device, peer}).second;
   return added ? cudaSuccess : set_error(cudaErrorPeerAccessAlreadyEnabled);
-}
-
-// --- Memory of other processes ------------------------------------------------------------------
-
-#ifdef __EMSCRIPTEN__
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
-  return set_error(cudaErrorNotSupported);
-}
-
-cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned) {
-  return set_error(cudaErrorNotSupported);
-}
-#else
-namespace {
-
-// What a handle holds. The memory is a file without a name, which another process finds among the
-// open ones of the process that shares it; it is gone when no process has it any more.
-struct Shared {
-  pid_t process;
-  int file, device;
-  ino_t identity;  // of the file
-  std::size_t bytes;
-  char name[24];
-};
-static_assert(sizeof(Shared) <= sizeof(cudaIpcMemHandle_t));
-
-// Gives an allocation pages of a file in the place of its own, with the same contents. False: there
-// is no memory for them.
-bool move_to_file(Allocation& allocation) {
-  const int file = memfd_create("simt", MFD_CLOEXEC);
-  if (file < 0) return false;
-  void* const begin = reinterpret_cast<void*>(allocation.begin);
-  const std::size_t bytes = allocation.mapped_bytes;
-  void* copy = MAP_FAILED;
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-    copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
-  if (copy == MAP_FAILED) return close(file), false;
-  simt::set_open(allocation, true);
-  std::memcpy(copy, begin, allocation.bytes);
-  munmap(copy, bytes);
-  if (mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
-    return close(file), false;
-  }
-  allocation.file = file;
-  if (allocation.written) {
-    allocation.written->add(0, allocation.bytes);  // by whom is not known
-    simt::set_open(allocation, false);
-  }
-  return true;
-}
-
-}  // namespace
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-  if (!handle) return set_error(cudaErrorInvalidValue);
-  simt::finish_all();
-  const Locked<std::unique_lock> h;
-  const auto it = h->allocations.find(address_of(pointer));
-  if (it == h->allocations.end() || it->second.imported) return set_error(cudaErrorInvalidValue);
-  Allocation& allocation = it->second;
-  if (allocation.file < 0 && !move_to_file(allocation)) return set_error(cudaErrorMemoryAllocation);
-  struct stat status;
-  if (fstat(allocation.file, &status) != 0) return set_error(cudaErrorInvalidValue);
-  Shared shared{getpid(), allocation.file, allocation.device, status.st_ino, allocation.bytes, {}};
-  allocation.name.copy(shared.name, sizeof shared.name - 1);
-  *handle = {};
-  std::memcpy(handle->reserved, &shared, sizeof shared);
-  return cudaSuccess;
-}
-
-cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags) {
-  if (!pointer || flags != cudaIpcMemLazyEnablePeerAccess) return set_error(cudaErrorInvalidValue);
-  *pointer = nullptr;
-  Shared shared;
-  std::memcpy(&shared, handle.reserved, sizeof shared);
-  if (shared.process == getpid()) return set_error(cudaErrorDeviceUninitialized);
-  const int device = simt::current_device();
-  if (shared.device != device && !simt::settings().peer_access) {
-    return set_error(cudaErrorPeerAccessUnsupported);
-  }
-  const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
-  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  struct stat status;
-  if (file < 0 || fstat(file, &status) != 0 || status.st_ino != shared.identity) {
-    if (file >= 0) close(file);
-    return set_error(cudaErrorInvalidResourceHandle);
-  }
-  if (simt::is_instrumented()) simt::watch_faults();
-  const auto mapped_bytes = static_cast<std::size_t>(status.st_size);
-  void* const mapped = simt::map_pages(mapped_bytes, file);
-  close(file);
-  if (mapped == MAP_FAILED) return set_error(cudaErrorMemoryAllocation);
-  simt::add_allocation(
-      {address_of(mapped), shared.bytes, mapped_bytes, shared.device, shared.name, true});
-  const Locked<std::unique_lock> h;
-  h->peers.insert({device, shared.device});
-  *pointer = mapped;
-  return cudaSuccess;
-}
-#endif
-
-cudaError_t cudaIpcCloseMemHandle(void* pointer) {
-  return simt::remove_allocation(pointer, true);
 }
 
 // --- Textures -----------------------------------------------------------------------------------

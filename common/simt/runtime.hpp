@@ -176,16 +176,6 @@ cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
   return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 
-// Memory of another process of this machine. The handle names it; see cooperative.hpp for kernels
-// that wait for another process.
-struct cudaIpcMemHandle_t {
-  char reserved[64];
-};
-inline constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
-cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags);
-cudaError_t cudaIpcCloseMemHandle(void* pointer);
-
 // --- Streams and events -------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream);

@@ -222,32 +222,6 @@ TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]"
   }
 }
 
-TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "[simt]") {
-  const ScopedSettings restore;
-  simt::settings().spin_limit_seconds = 0.5;
-  Buffer<unsigned> flag("flag", std::vector<unsigned>{0});
-  cudaIpcMemHandle_t handle;
-  REQUIRE(cudaIpcGetMemHandle(&handle, flag.data()) == cudaSuccess);
-  const Stream stream;
-  const auto run = [&] {
-    launch_cooperative(wait_kernel, {dim3(2), dim3(64), 0, stream.get()}, flag.data());
-    stream.synchronize();
-  };
-  const OtherProcess other([&] {
-    void* there = nullptr;
-    if (cudaIpcOpenMemHandle(&there, handle, cudaIpcMemLazyEnablePeerAccess) != cudaSuccess) {
-      return 1;
-    }
-    usleep(50'000);
-    const unsigned one = 1;
-    return cudaMemcpy(there, &one, sizeof one, cudaMemcpyHostToDevice) == cudaSuccess ? 0 : 1;
-  });
-  CHECK(report_of(run) == "");
-  CHECK(other.status() == 0);
-  flag.upload({0});
-  check_contains(report_of(run), {"deadlock", "0 bytes into 'flag', where it finds 0"});
-}
-
 TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
   Pair pair;
   for (int d = 0; d < 2; ++d) {

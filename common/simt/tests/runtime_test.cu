@@ -351,64 +351,6 @@ TEST_CASE("peers", "[simt]") {
   cudaSetDevice(0);
 }
 
-TEST_CASE("memory of another process", "[simt]") {
-  const ScopedSettings restore;
-  simt::settings().devices = 2;
-  Buffer<int> cells("cells", std::vector<int>(2000, 5));
-  cudaIpcMemHandle_t handle;
-  CHECK_ERROR(cudaErrorInvalidValue, cudaIpcGetMemHandle(nullptr, cells.data()));
-  CHECK_ERROR(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, cells.data() + 1));
-  REQUIRE(cudaIpcGetMemHandle(&handle, cells.data()) == cudaSuccess);
-  CHECK(cells.download() == std::vector<int>(2000, 5));
-  void* own = nullptr;
-  CHECK_ERROR(cudaErrorDeviceUninitialized,
-              cudaIpcOpenMemHandle(&own, handle, cudaIpcMemLazyEnablePeerAccess));
-  CHECK_ERROR(cudaErrorInvalidResourceHandle,
-              cudaIpcOpenMemHandle(&own, {}, cudaIpcMemLazyEnablePeerAccess));
-  CHECK_ERROR(cudaErrorInvalidValue, cudaIpcCloseMemHandle(cells.data()));
-
-  const OtherProcess other([&] {
-    int checked = 0, wrong = 0;  // the number of the first check that fails
-    const auto check = [&](bool right) {
-      ++checked;
-      if (!right && wrong == 0) wrong = checked;
-    };
-    void* memory = nullptr;
-    cudaSetDevice(1);
-    check(cudaIpcOpenMemHandle(&memory, handle, 0) == cudaErrorInvalidValue);
-    simt::settings().peer_access = false;
-    check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess) ==
-          cudaErrorPeerAccessUnsupported);
-    simt::settings().peer_access = true;
-    check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess);
-    int* const there = static_cast<int*>(memory);
-    int found = 0;
-    check(cudaMemcpy(&found, there + 1999, 4, cudaMemcpyDeviceToHost) == cudaSuccess);
-    check(found == 5);
-    found = 7;
-    check(cudaMemcpy(there + 1, &found, 4, cudaMemcpyHostToDevice) == cudaSuccess);
-    check(cudaMemcpy(&found, there + 2000, 4, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
-    cudaIpcMemHandle_t again;
-    check(cudaIpcGetMemHandle(&again, there) == cudaErrorInvalidValue);
-    check(cudaFree(there) == cudaErrorInvalidValue);
-    check(cudaIpcCloseMemHandle(there) == cudaSuccess);
-    check(cudaIpcCloseMemHandle(there) == cudaErrorInvalidValue);
-    return wrong;
-  });
-  CHECK(other.status() == 0);
-  CHECK(cells.download()[1] == 7);
-
-  cells = Buffer<int>();
-  const OtherProcess too_late([&] {
-    void* memory = nullptr;
-    return cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess) ==
-                   cudaErrorInvalidResourceHandle
-               ? 0
-               : 1;
-  });
-  CHECK(too_late.status() == 0);
-}
-
 TEST_CASE("threads of the host may work with a device each", "[simt]") {
   const ScopedSettings restore;
   simt::settings().devices = 4;

@@ -2,9 +2,6 @@
 // the steps have them, random numbers, and Catch2.
 #pragma once
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <sstream>
 #include <string>
@@ -28,23 +25,6 @@ using spmv::device::launch;
 using spmv::device::Shape;
 using spmv::test::under_every_schedule;
 using ScopedSettings = spmv::test::SavedSettings;
-
-// Another process, in which `work` returns the exit status; it must not launch kernels.
-class OtherProcess {
- public:
-  template <typename Work>
-  explicit OtherProcess(const Work& work) : id_(fork()) {
-    if (id_ == 0) _exit(work());
-  }
-  int status() const {
-    int status = -1;
-    waitpid(id_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t id_;
-};
 
 // The line that is `below` lines below this one.
 #define LINE(name, below) constexpr int name = __LINE__ + (below)
