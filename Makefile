@@ -60,7 +60,7 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
 STEP_TESTS = $(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))'
-test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
 	@$(STEP_TESTS) >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
@@ -69,7 +69,8 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLES) || status=1; \
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
-	  bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
+	  SOLVER=$(SOLVER) bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
+	  $(if $(HAVE_MPI),bash 10_multigpu/mpi/hosts.sh $(SPMV_MPI) '$(firstword $(MPIRUN))' || status=1;) \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
 # EXERCISE: another one than the next, by the beginning of its name. ONCE=1: once, without waiting for changes.

@@ -11,9 +11,19 @@ $(MINIMAL): $(filter $(OUT)/common/simt/%,$(common_objects)) $(call object,$(MIN
 	$(link)
 endif
 
+# The solver: the program's own objects are those of the matrix loader.
+SOLVER := $(OUT)/10_multigpu/conjugate_gradients
+ifeq ($(BACKEND),cuda)
+$(SOLVER): $(ROOT)/10_multigpu/conjugate_gradients.cu $(filter $(OUT)/common/sparse/%,$(common_objects))
+	@mkdir -p $(@D) && $(NVCC) -std=c++20 $(filter -arch%,$(NVCC_FLAGS)) $(if $(filter native,$(CUDA_ARCHS)),,-arch=sm_$(firstword $(CUDA_ARCHS))) -Xcompiler -fopenmp $(INCLUDES) $^ $(EXTRA_LIBRARIES) -lz -o $@
+else
+$(SOLVER): $(filter $(OUT)/common/simt/% $(OUT)/common/sparse/%,$(common_objects)) $(call object,$(ROOT)/10_multigpu/conjugate_gradients.cu)
+	$(link)
+endif
+
 # The kernels with one mistake each, for test_mutants.cu.
 MUTANTS := $(OUT)/10_multigpu/mutants.cuh
-$(MUTANTS): $(addprefix $(ROOT)/10_multigpu/,mutants.py persistent.cuh persistent_part.cuh minimal.cu)
+$(MUTANTS): $(addprefix $(ROOT)/10_multigpu/,mutants.py persistent.cuh persistent_part.cuh minimal.cu conjugate_gradients.cu)
 	@mkdir -p $(@D) && python3 $< $(dir $<) >$@
 $(call object,$(ROOT)/10_multigpu/test_mutants.cu): private INCLUDES += -I$(OUT)
 $(call object,$(ROOT)/10_multigpu/test_mutants.cu): $(MUTANTS)

@@ -84,6 +84,8 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the che
     std::vector<std::pair<const char*, Result>> mistakes;
     // Without the check of races found only where plain stores are late.
     std::vector<std::pair<const char*, Result>> late_mistakes;
+    // No races: atomic operations alone.
+    std::vector<std::pair<const char*, Result>> of_atomics = {};
   };
   const Group groups[] = {
       {run_of(no_mistake::run),
@@ -112,11 +114,19 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the che
        {{"relaxed_arrival", run_of(kRows, relaxed_arrival::persistent_rows_kernel<4, double>)},
         {"relaxed_warps_done",
          run_of(kRows, relaxed_warps_done::persistent_rows_kernel<4, double>)}}},
+      {run_of(solver::run),
+       {{"solver_no_wait_for_ghosts", run_of(solver_no_wait_for_ghosts::run)}},
+       {{"solver_relaxed_flag", run_of(solver_relaxed_flag::run)}},
+       {{"solver_half_a_sum", run_of(solver_half_a_sum::run)}}},
   };
   for (const Group& group : groups) {
     const std::vector<double> right = group.right();
     CHECK(seeds_that_find(group.right, right, false, 5) == 0);
     if (simt::is_instrumented()) CHECK(seeds_that_find(group.right, right, true, 1) == 0);
+    for (const auto& [name, run] : group.of_atomics) {
+      CAPTURE(name);
+      CHECK(seeds_that_find(run, right, false, 20) > 0);
+    }
     for (const bool late : {false, true}) {
       for (const auto& [name, run] : late ? group.late_mistakes : group.mistakes) {
         if (late && !simt::is_instrumented()) {
@@ -131,9 +141,11 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the che
       }
     }
   }
-  // No load is early here: the check of races alone finds a wait that does not acquire.
+  // No load is early here: the check of races alone finds a wait that does not acquire, and a word
+  // that does not release what its block has read.
   if (!simt::is_instrumented()) return;
   CHECK(seeds_that_find(run_of(relaxed_wait::run), groups[0].right(), true, 3) == 3);
+  CHECK(seeds_that_find(run_of(solver_relaxed_word::run), groups[3].right(), true, 3) == 3);
 }
 
 }  // namespace spmv::multigpu

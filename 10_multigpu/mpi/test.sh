@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Step 10's programs as a user meets them: several GPUs in one process, several processes.
-#   test.sh SPMV MINIMAL [SPMV_MPI MPIRUN]
+#   SOLVER=conjugate_gradients test.sh SPMV MINIMAL [SPMV_MPI MPIRUN]
 source "$(dirname "${BASH_SOURCE[0]}")/../../common/tests/checks.sh"
 spmv=$1 minimal=$2 spmv_mpi=${3:-} mpirun=${4:-}
 export ASAN_OPTIONS=detect_leaks=0  # MPI keeps what it has until the end
@@ -16,6 +16,14 @@ for gpus in 1 2 3 4; do
   done
 done
 expect 'minimal.cu without rows' 2 '^usage' "$minimal" 0
+for gpus in 1 2 3; do
+  expect "conjugate gradients on $gpus GPUs" 0 '^23 iterations, a sequential solver 23; .*: verified' \
+    env SIMT_DEVICES=$gpus "$SOLVER" stencil3d:7x8x9,points=27
+done
+expect 'a matrix that is not symmetric' 2 '^error: powerlaw.*: not symmetric and positive definite' \
+  env SIMT_DEVICES=3 "$SOLVER" powerlaw:300x300,nnz=2000
+expect 'a matrix that is not square' 2 '^error: random:9x8: not a square matrix' "$SOLVER" random:9x8
+expect 'no matrix' 2 '^usage' "$SOLVER"
 small="--matrix stencil2d:9x8 --iterate 4"
 expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,stores,parts \
   --partition rows --json "$scratch/records"
@@ -72,36 +80,14 @@ if [ -n "$spmv_mpi" ]; then
       exec "$0" --matrix "$1/$matrix.mtx" --exchange mpi' "$spmv_mpi" "$scratch"
   holds 'with one message' test "$(grep -c '^error: ' "$scratch/err")" = 1
 
-  # One persistent kernel per rank, with the bits of one GPU.
-  expect 'one rank' 0 'persistent: 32 lanes per row' $mpirun -np 1 "$spmv_mpi" $small
-  result=$(checksum) most=
-  for ranks in 2 3 4; do
-    if $mpirun -np $ranks "$spmv_mpi" $small 2>&1 | grep -qE 'ranks share GPUs|no access'; then
-      echo "skipped: persistent kernels of $ranks ranks"
-      continue
-    fi
-    expect "$ranks ranks" 0 'persistent: ' $mpirun -np $ranks "$spmv_mpi" $small
-    holds "persistent kernels of $ranks ranks have the bits of one" test "$(checksum)" = "$result"
-    most=$ranks
-  done
-  if [ -n "$most" ]; then
-    persistent="$mpirun -np $most $spmv_mpi"
-    expect "the same on $most ranks, recorded" 0 verified $persistent $small --json "$scratch/of_ranks"
-    holds 'with the same bits' test "$(checksum)" = "$result"
-    holds 'as what it is' grep -q "\"ranks\":$most,.*\"exchange\":\"stores\",\"steps\":4," "$scratch/of_ranks"
-    expect 'tiles' 0 'persistent: tiles' $persistent --matrix powerlaw:20000x20000,nnz=100000,max_row=9000
-    expect 'parts without rows' 0 verified $persistent --matrix diagonal:1
-    expect 'no rows at all' 0 verified $persistent --matrix stencil2d:0x0
-    expect 'a rank that dies ends all' 137 'signal 9' $mpirun -np $most bash -c '
-      [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 1 ] && { sleep 3; kill -KILL $$; } &
-      exec "$0" --matrix stencil2d:9x8 --iterate 1000000' "$spmv_mpi"
-  fi
-  refusal='(there are more than 16 ranks|ranks share GPUs)'
-  expect 'persistent kernels of too many ranks' 2 "^error: --exchange stores: $refusal" $mpirun -np 17 "$spmv_mpi" $small
-  holds 'are refused once' test "$(grep -c '^error: ' "$scratch/err")" = 1
-  expect 'a kernel for persistent kernels' 2 '^error: (--kernel pcsr: .*--exchange stores|--exchange stores: ranks share)' \
-    $mpirun -np 2 "$spmv_mpi" $small --kernel pcsr
-  expect 'an exchange that is none' 2 '^error: .*--exchange' $mpirun -np 2 "$spmv_mpi" $small --exchange packed
+  expect 'parts without rows' 0 verified $mpirun -np 3 "$spmv_mpi" --matrix diagonal:1
+  expect 'no rows at all' 0 verified $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:0x0
+  expect 'two ranks, recorded' 0 verified $mpirun -np 2 "$spmv_mpi" $small --json "$scratch/of_ranks"
+  holds 'as what it is' grep -q '"ranks":2,.*"exchange":"mpi","steps":4,' "$scratch/of_ranks"
+  expect 'a rank that dies ends all' 137 'signal 9' $mpirun -np 2 bash -c '
+    [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 1 ] && { sleep 3; kill -KILL $$; } &
+    exec "$0" --matrix stencil2d:9x8 --iterate 1000000' "$spmv_mpi"
+  expect 'an exchange that is none' 2 '^error: .*--exchange' $mpirun -np 2 "$spmv_mpi" $small --exchange stores
   expect 'a part above the limit of memory' 2 '^error: .*: the part of rank [01] needs .*--memory-limit' \
     $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:300x300 --memory-limit 1M --exchange mpi
   expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help

@@ -1,0 +1,77 @@
+// Step 10: what the solver is given and compared with on the host: matrix and right side, the
+// iterations of a sequential solver, the residual.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "sparse/load.hpp"
+#include "sparse/rng.hpp"
+
+using Csr = spmv::Csr<double>;
+using Vector = std::vector<double>;
+constexpr int kMostIterations = 100000;
+
+// A file's matrix; of a generated one the pattern, with -1 and a diagonal that makes it definite.
+inline Csr load(const char* name) {
+  auto matrix = spmv::load_matrix<double>(name);
+  Csr& a = matrix.csr;
+  if (a.rows != a.cols || a.rows == 0) throw spmv::InputError("not a square matrix");
+  if (matrix.source.origin == spmv::MatrixSource::Origin::kFile) return a;
+  int longest = 0;
+  for (int row = 0; row < a.rows; ++row) longest = std::max(longest, a.row_length(row));
+#pragma omp parallel for
+  for (int row = 0; row < a.rows; ++row) {
+    for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
+      a.values[j] = a.column_indices[j] == row ? longest - 1 : -1;
+    }
+  }
+  return a;
+}
+
+inline Vector make_b(int rows) {
+  Vector b(rows);
+  for (int i = 0; i < rows; ++i) b[i] = static_cast<double>(spmv::mix64(i)) * 0x1p-63 - 1;
+  return b;
+}
+
+inline double dot(const Vector& a, const Vector& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// How many iterations the textbook's form takes, on the host. (Threads share the products' rows.)
+inline int sequential_iterations(const Csr& a, Vector r, double limit) {
+  Vector p = r, q(r.size());
+  double gamma = dot(r, r);
+  int k = 0;
+  for (; gamma > limit && k < kMostIterations; ++k) {
+#pragma omp parallel for
+    for (int row = 0; row < a.rows; ++row) {
+      q[row] = 0;
+      for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
+        q[row] += a.values[j] * p[a.column_indices[j]];
+      }
+    }
+    const double alpha = gamma / dot(p, q), before = gamma;
+    for (int i = 0; i < a.rows; ++i) r[i] -= alpha * q[i];
+    gamma = dot(r, r);
+    for (int i = 0; i < a.rows; ++i) p[i] = r[i] + gamma / before * p[i];
+  }
+  return k;
+}
+
+// |b - A x| / |b|, in long double.
+inline double residual_of(const Csr& a, const Vector& b, const Vector& x) {
+  long double of_r = 0, of_b = 0;
+#pragma omp parallel for reduction(+ : of_r, of_b)
+  for (int row = 0; row < a.rows; ++row) {
+    long double r = b[row];
+    for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
+      r -= static_cast<long double>(a.values[j]) * x[a.column_indices[j]];
+    }
+    of_r += r * r, of_b += static_cast<long double>(b[row]) * b[row];
+  }
+  return static_cast<double>(std::sqrt(of_r / of_b));
+}
