@@ -473,8 +473,7 @@ bool Block::wait_for_blocks(bool progressed, bool changed) {
     const double idle = seconds_since(all_idle_since_);
     if (idle > kPatienceSeconds && state_->start_another) state_->start_another();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-    stuck = idle > (shares_memory() ? settings().spin_limit_seconds : kDeadlockSeconds) &&
-            state_->all_are_quiet();
+    stuck = idle > kDeadlockSeconds && state_->all_are_quiet();
   }
   if (stuck) report_deadlock();
   return !stuck;
