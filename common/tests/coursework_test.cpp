@@ -83,11 +83,16 @@ TEST_CASE("an answer of the runner is read, and one that is none is refused", "[
   const Json line{{"array", "values"},  {"space", "global"}, {"access", "load"}, {"file", "k.cuh"},
                   {"line", 17},         {"requests", 1},     {"lanes", 2},       {"sectors", 3},
                   {"ideal_sectors", 4}, {"addresses", 5},    {"bank_passes", 6}};
-  Json sent{{"answer", "done"}, {"counts", {line}}, {"steps", 7}, {"time", "3 us\x1b"}};
+  Json sent{{"answer", "done"},
+            {"counts", {line}},
+            {"steps", 7},
+            {"mean_steps", 5},
+            {"time", "3 us\x1b"}};
   const Reply got = read_reply(sent.dump());
   REQUIRE(got.counts.size() == 1);
   CHECK(got.counts[0] == line);
   CHECK(got.steps == 7);
+  CHECK(got.mean_steps == 5);
   CHECK(got.time == "3 us?");
   CHECK(read_reply(R"({"answer": "failed", "text": "why"})").text == "why");
 
