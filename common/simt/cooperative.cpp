@@ -12,7 +12,7 @@
 namespace simt {
 namespace {
 
-constexpr unsigned kIdlePasses = 32;  // of each block, before it is a deadlock
+constexpr unsigned kIdlePasses = 8, kIdleVisits = 3;  // of a block, before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
 
 }  // namespace
@@ -134,7 +134,7 @@ bool Gang::pass(unsigned number, bool progressed) {
   ++seat.visits;
   if (++idle_passes_ > 1ull * kIdlePasses * live_ && late_.empty() &&
       std::all_of(seats_.begin(), seats_.end(),
-                  [](const Seat& s) { return s.done || s.visits > kIdlePasses; })) {
+                  [](const Seat& s) { return s.done || s.visits >= kIdleVisits; })) {
     report_deadlock();
     return false;
   }
@@ -266,7 +266,7 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire, Scop
   announce(lane, address_of(address), size, Access::kLoad, scope, pc);
   const std::uint64_t value = load(address, size);
   if (!in_gang && lane.polled == address && lane.seen == value) lane.block->polled(lane, pc);
-  if (lane.polled != address || lane.seen != value) lane.block->changed();
+  if (!lane.finds_again(address, value)) lane.block->changed();
   lane.polled = address;
   lane.seen = value;
   if (acquire) {

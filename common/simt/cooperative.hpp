@@ -5,7 +5,7 @@
 // alone: when they poll memory, wait at a grid barrier, or pass a fence. Who is next follows from
 // Settings::schedule and its seed, so a run is the same every time.
 //
-// Deadlock: every live block has had the baton many times, no wait has ended, no store or
+// Deadlock: every live block has had the baton several times, no wait has ended, no store or
 // atomic has changed anything, and no late store is under way.
 //
 // Late stores (Settings::late_peer_stores): a store to another device's memory, plain or relaxed,

@@ -378,6 +378,7 @@ void Block::run_lanes(std::uint64_t block_number) {
     lane.fiber = nullptr;
     lane.polls = 0;
     lane.polled = nullptr;
+    lane.recent = {};
     lane.at_grid_barrier = false;
     lane.waited = false;
     lane.draws = 0;
@@ -1028,7 +1029,8 @@ void trap() noexcept {
 }
 
 long long nanoseconds() noexcept {
-  if (current_lane) current_lane->block->changed();  // a lane may wait for the clock
+  // A lane may wait for the clock, or give up after a while. (Where blocks take turns, the latter.)
+  if (current_lane && !current_lane->block->gang()) current_lane->block->changed();
   static std::atomic<long long> now{0};
   return now += 100;
 }

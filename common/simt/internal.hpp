@@ -224,6 +224,21 @@ struct alignas(64) Lane {
   const void* polled = nullptr;  // its last atomic load
 
   std::uint64_t seen = 0;  // by that
+  // The words that it has loaded last by atomic operations: a loop may poll several in turn.
+  struct Seen {
+    const void* word = nullptr;
+    std::uint64_t value = 0;
+  };
+  std::array<Seen, 8> recent{};
+  unsigned next_recent = 0;
+  // Whether `word` is one of them, and has not changed.
+  bool finds_again(const void* word, std::uint64_t value) {
+    for (Seen& of : recent) {
+      if (of.word == word) return std::exchange(of.value, value) == value;
+    }
+    recent[next_recent++ % recent.size()] = {word, value};
+    return false;
+  }
   // While it is set aside: the word that its last atomic operation has left as it was, as a
   // lock that is taken. (Null: none.)
   const void* unchanged = nullptr;
