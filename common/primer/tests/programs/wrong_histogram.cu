@@ -1,4 +1,4 @@
-// says 1: If both are to add to it, use an atomic operation in both, such as atomicAdd
+// says 1: if both are to add to it, use an atomic operation in both, such as atomicAdd
 __global__ void count(const int *in, int *bins, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) bins[in[i] % 8]++;
