@@ -38,6 +38,7 @@ COMMON = [
     "device/*",
     "harness/*",
     "simt/*.?pp",
+    "simt/missing.sh",
     "simt/include/*",
     "simt/README.md",
     "tests/main.cpp",

@@ -48,7 +48,8 @@ void configure(int order, bool counted, bool checked) {
                                            simt::Schedule::kRandom, simt::Schedule::kLockstep};
   simt::Settings& settings = simt::settings();
   settings.schedule = kSchedules[std::min(order, 3)];
-  settings.workers = 1;  // one order of a race, and so one result, on every machine
+  settings.workers = 1;           // one order of a race, and so one result, on every machine
+  settings.more_workers = false;  // a thread that starts now would pass for an attack
   settings.check_races = settings.check_uninitialised = checked;
   settings.constant_program = true;
   // Small, so that the blocks of a kernel whose threads fetch their work compete for it.

@@ -32,12 +32,14 @@ enum class Schedule { kForward, kReverse, kRandom, kTurns, kLockstep };
 struct Settings {
   Schedule schedule = Schedule::kForward;  // of blocks in the grid, warps in the block and lanes
   std::uint64_t seed = 1;                  // for kRandom and kLockstep
-  unsigned workers = 0;       // threads of the host; 0: one per core. While profiling: profile.hpp
-  int devices = 1;            // what cudaGetDeviceCount says
-  bool peer_access = true;    // between any two of them
-  int multiprocessors = 132;  // of a device; what a cooperative launch may fill
-  int compiled_for = 90;      // compute capability that cudaFuncGetAttributes() names
-  bool late_streams = false;  // see runtime.hpp
+  unsigned workers = 0;  // threads of the host; 0: one per core. While profiling: profile.hpp
+  // Whether a block that waits for one that has not begun gets more of them. Else it is reported.
+  bool more_workers = true;
+  int devices = 1;                 // what cudaGetDeviceCount says
+  bool peer_access = true;         // between any two of them
+  int multiprocessors = 132;       // of a device; what a cooperative launch may fill
+  int compiled_for = 90;           // compute capability that cudaFuncGetAttributes() names
+  bool late_streams = false;       // see runtime.hpp
   bool late_peer_stores = false;   // see cooperative.hpp
   double spin_limit_seconds = 10;  // a block that only polls for longer is a deadlock
   // Instrumented build: what ends a kernel, beside accesses out of bounds.

@@ -108,6 +108,7 @@ Ending run_blocks(GridState& state, unsigned workers) {
   std::vector<std::future<void>> others;
   state.start_another = [&] {
     const std::lock_guard lock(mutex);
+    if (!settings().more_workers) return;
     if (next >= count || others.size() + 1 >= kMaxResidentBlocks || profile_active()) return;
     if (state.races) state.races->one_worker = false;
     try {
@@ -205,7 +206,9 @@ Ending Check::look_for_races() {
     return ending;
   }
   // Either it cannot end in order, or it fails only as the settings say.
-  if (!first.failed() && fits_at_once_) return look_for_races_of_residents(true);
+  if (!first.failed() && fits_at_once_ && settings().more_workers) {
+    return look_for_races_of_residents(true);
+  }
   races_.restore(RaceMode::kOrder);
   if (!first.failed()) return run_unchecked(workers_);
   if (workers_ > 1) {

@@ -404,14 +404,8 @@ void sort_rows(Csr<T>& csr) {
   }
 }
 
-}  // namespace
-
-bool is_npz(const std::filesystem::path& path) {
-  return path.extension() == ".npz";
-}
-
 template <typename T>
-Csr<T> read_npz(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
+Csr<T> read(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
   Archive archive(path);
   const std::string format = Array(archive, "format").text();
   if (format != "csr") {
@@ -467,6 +461,17 @@ Csr<T> read_npz(const std::filesystem::path& path, const LoadOptions& options, I
   const Index merged = sum_repeated_columns(csr);
   if (duplicates) *duplicates = merged;
   return csr;
+}
+
+}  // namespace
+
+bool is_npz(const std::filesystem::path& path) {
+  return path.extension() == ".npz";
+}
+
+template <typename T>
+Csr<T> read_npz(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
+  return read<T>(path, options, duplicates);
 }
 
 template Csr<float> read_npz(const std::filesystem::path&, const LoadOptions&, Index*);
