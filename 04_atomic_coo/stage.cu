@@ -112,21 +112,21 @@ class AtomicCooWarp final : public AtomicSpmv<T> {
                 .idea = "triplets in any order, one atomic per product",
                 .source = "Emmanuel and Vorobyev, section 3",
                 .needs_triplets = true,
-                .bits = Bits::kMayDiffer},
+                .bits = RunToRun::kMayDiffer},
                [](const auto& problem) { return make<AtomicCoo>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_sorted_runs",
                 .format = "COO",
                 .idea = "sorted by row, one sum per thread, one atomic per row in it",
                 .source = "this repository, after Emmanuel and Vorobyev, section 3",
-                .bits = Bits::kMayDiffer},
+                .bits = RunToRun::kMayDiffer},
                [](const auto& problem) { return make<AtomicCooSortedRuns>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_sorted",
                 .format = "COO",
                 .idea = "the same, laid out for coalesced reads",
                 .source = "this repository, after Emmanuel and Vorobyev, section 3",
-                .bits = Bits::kMayDiffer},
+                .bits = RunToRun::kMayDiffer},
                [](const auto& problem) { return make<AtomicCooSorted>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_warp",
@@ -134,7 +134,7 @@ class AtomicCooWarp final : public AtomicSpmv<T> {
                 .idea = "lanes add up, then one atomic",
                 .source = "this repository, after Emmanuel and Vorobyev, section 3",
                 .in_ladder = true,
-                .bits = Bits::kMayDiffer},
+                .bits = RunToRun::kMayDiffer},
                [](const auto& problem) { return make<AtomicCooWarp>(problem); });
 
 }  // namespace

@@ -555,7 +555,7 @@ class Handouts(Scratch):
         shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
         make(
             place / step.directory,
-            "CXXFLAGS=-fsyntax-only -Werror",
+            "CXXFLAGS=-O0 -Werror",
             place / f"build/cpu/{step.directory}/stage.cu.o",
         )
 

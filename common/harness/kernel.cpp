@@ -18,9 +18,9 @@ std::vector<Kernel>& registry() {
 
 }  // namespace
 
-const char* name_of(Bits bits) {
-  if (bits == Bits::kNotSaid) return "not said";
-  return bits == Bits::kSame ? "same bits" : "may differ";
+const char* name_of(RunToRun bits) {
+  if (bits == RunToRun::kNotSaid) return "not said";
+  return bits == RunToRun::kSame ? "same bits" : "may differ";
 }
 
 void register_kernel(Kernel kernel) {

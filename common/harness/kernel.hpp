@@ -64,8 +64,8 @@ enum class RunsOn { kDevice, kHost };
 // Whether a product of the same data gives the same bits in every run. Sums by atomics may not:
 // their order is that in which threads arrive. kNotSaid: of a library whose documentation is
 // silent.
-enum class Bits { kSame, kMayDiffer, kNotSaid };
-const char* name_of(Bits bits);  // "same bits", "may differ", "not said"
+enum class RunToRun { kSame, kMayDiffer, kNotSaid };
+const char* name_of(RunToRun bits);  // "same bits", "may differ", "not said"
 
 struct KernelInfo {
   int step = 0;        // 1 to 10; 0 for what is not ours
@@ -74,10 +74,10 @@ struct KernelInfo {
   std::string idea;    // a line
   std::string source;  // paper, and algorithm or section
   RunsOn runs_on = RunsOn::kDevice;
-  bool needs_triplets = false;  // Matrix::coo, in the order of the file (triplets_of())
-  bool in_ladder = false;       // stands for its step in `spmv --ladder`
-  Bits bits = Bits::kSame;      // tested for every kernel that is ours
-  void (*open)() = nullptr;     // one-time library initialisation, excluded from setup time
+  bool needs_triplets = false;      // Matrix::coo, in the order of the file (triplets_of())
+  bool in_ladder = false;           // stands for its step in `spmv --ladder`
+  RunToRun bits = RunToRun::kSame;  // tested for every kernel that is ours
+  void (*open)() = nullptr;         // one-time library initialisation, excluded from setup time
 };
 
 struct Kernel {

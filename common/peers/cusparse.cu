@@ -269,12 +269,13 @@ class CusparseBsr final : public Cusparse<T> {
 #endif
 
 // What NVIDIA's documentation of cusparseSpMV() says of an algorithm's bits.
-Bits documented_bits(const std::string& name) {
+RunToRun documented_bits(const std::string& name) {
   if (name.starts_with("csr_alg2") || name.starts_with("coo_alg2") || name.starts_with("sell")) {
-    return Bits::kSame;
+    return RunToRun::kSame;
   }
-  return name.find("_alg1") != std::string::npos && !name.starts_with("spmvop") ? Bits::kMayDiffer
-                                                                                : Bits::kNotSaid;
+  return name.find("_alg1") != std::string::npos && !name.starts_with("spmvop")
+             ? RunToRun::kMayDiffer
+             : RunToRun::kNotSaid;
 }
 
 KernelInfo info(const std::string& name, const std::string& format, const std::string& idea) {

@@ -405,7 +405,7 @@ void sort_rows(Csr<T>& csr) {
 }
 
 template <typename T>
-Csr<T> read(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
+Csr<T> read_csr(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
   Archive archive(path);
   const std::string format = Array(archive, "format").text();
   if (format != "csr") {
@@ -471,7 +471,7 @@ bool is_npz(const std::filesystem::path& path) {
 
 template <typename T>
 Csr<T> read_npz(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
-  return read<T>(path, options, duplicates);
+  return read_csr<T>(path, options, duplicates);
 }
 
 template Csr<float> read_npz(const std::filesystem::path&, const LoadOptions&, Index*);

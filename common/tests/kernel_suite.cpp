@@ -142,10 +142,10 @@ void check_bits(const Kernel& kernel, double padding_limit) {
   INFO(kernel.info.name << (sizeof(T) == 4 ? " f32" : " f64"));
   try {
     const int times = times_bits_differ(kernel, matrix_that_rounds<T>(), padding_limit, kRuns);
-    if (kernel.info.bits == Bits::kSame) CHECK(times == 0);
+    if (kernel.info.bits == RunToRun::kSame) CHECK(times == 0);
 #ifndef SPMV_CUDA
     // A schedule that is drawn finds another order of sums; a GPU may keep to one.
-    if (kernel.info.bits == Bits::kMayDiffer) CHECK(times > 0);
+    if (kernel.info.bits == RunToRun::kMayDiffer) CHECK(times > 0);
 #endif
   } catch (const Unsuitable&) {
   }
@@ -154,7 +154,7 @@ void check_bits(const Kernel& kernel, double padding_limit) {
 void check_bits_of_step(int step, double padding_limit) {
   for (const Kernel& kernel : kernels()) {
     if (kernel.info.step != step || kernel.info.runs_on == RunsOn::kHost) continue;
-    CHECK(kernel.info.bits != Bits::kNotSaid);
+    CHECK(kernel.info.bits != RunToRun::kNotSaid);
     check_bits<float>(kernel, padding_limit);
     check_bits<double>(kernel, padding_limit);
   }
