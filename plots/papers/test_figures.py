@@ -427,7 +427,6 @@ class Series(Case):
         write(
             self.root / "GPU" / "ranks" / "r.jsonl",
             [
-                with_ranks("stores", 0.25),
                 with_ranks("mpi", 1.5),
                 with_ranks("nccl", 0.5, functions={"not_there_any_more": "0"}),
             ],
@@ -435,10 +434,7 @@ class Series(Case):
         lines = list(scaling.ranks_table(Data("GPU", self.root)))
         self.assertEqual(
             [line.split() for line in lines[1:]],
-            [
-                ["matrix", "GPUs", "stores", "stores", "nccl", "mpi"],
-                ["F1", "4", "225.0", "250.0", "—", "1500.0"],
-            ],
+            [["matrix", "GPUs", "stores", "nccl", "mpi"], ["F1", "4", "225.0", "—", "1500.0"]],
         )
 
     def test_what_pulls_at_a_mean_is_named(self):
