@@ -221,7 +221,7 @@ int run() {
 }  // namespace
 }  // namespace spmv::coursework
 
-// With `--trace FILE` it records a puzzle's run, for common/watch, and asks nobody.
+// With `--trace FILE` it records a puzzle's run for common/watch, without a judge.
 int main(int count, char** words) {
   try {
     if (count == 3 && primer::write_trace) {
