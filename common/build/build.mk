@@ -82,11 +82,13 @@ ifeq ($(BACKEND),cpu)
 endif
 OUT := $(OUT)$(subst $() ,,$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX)))))
 
-# What another user has built, or a tree of another user.
+# What another user has built, or a tree of another user. (With TO nothing but kernels is built, and they go there.)
+ifeq ($(TO),)
 OWNER := $(shell for place in $(OUT) $(ROOT)/build $(ROOT); do [ ! -e $$place ] || { \
   [ -w $$place ] || stat -c '%n belongs to %U' $$place; exit; }; done)
 ifneq ($(OWNER),)
   $(call refuse,$(OWNER)$(comma) and you cannot write to it: copy the tree to a place of your own)
+endif
 endif
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,

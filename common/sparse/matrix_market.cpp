@@ -261,25 +261,25 @@ const char* other_format(std::string_view text) {
   };
   static constexpr Known kKnown[] = {
       {257, "ustar"sv,
-       "a tar archive, as SuiteSparse has them: tar xf FILE, and give the .mtx in it"},
-      {0, "PK\x03\x04"sv, "a ZIP archive: unzip FILE, and give the .mtx in it"},
-      {0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive: 7z x FILE, and give the .mtx in it"},
-      {0, "Rar!"sv, "a RAR archive: unrar x FILE, and give the .mtx in it"},
-      {0, "BZh"sv, "compressed by bzip2: bunzip2 FILE (of an archive: tar xf FILE)"},
-      {0, "\xfd\x37zXZ"sv, "compressed by xz: unxz FILE (of an archive: tar xf FILE)"},
+       "a tar archive, as SuiteSparse has them; tar xf FILE, and give the .mtx in it"},
+      {0, "PK\x03\x04"sv, "a ZIP archive; unzip FILE, and give the .mtx in it"},
+      {0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive; 7z x FILE, and give the .mtx in it"},
+      {0, "Rar!"sv, "a RAR archive; unrar x FILE, and give the .mtx in it"},
+      {0, "BZh"sv, "compressed by bzip2; bunzip2 FILE (of an archive: tar xf FILE)"},
+      {0, "\xfd\x37zXZ"sv, "compressed by xz; unxz FILE (of an archive: tar xf FILE)"},
       {0, "\x28\xb5\x2f\xfd"sv,
-       "compressed by Zstandard: unzstd FILE (of an archive: tar xf FILE)"},
-      {0, "\x04\x22\x4d\x18"sv, "compressed by LZ4: unlz4 FILE (of an archive: tar xf FILE)"},
-      {0, "\x5d\0\0"sv, "compressed by LZMA: unlzma FILE (of an archive: tar xf FILE)"},
-      {0, "LZIP"sv, "compressed by lzip: lzip -d FILE (of an archive: tar xf FILE)"},
-      {0, "\x1f\x9d"sv, "compressed by compress: uncompress FILE (of an archive: tar xf FILE)"},
-      {0, "\x1f\x8b"sv, "compressed by gzip twice: gunzip FILE"},
-      {0, "MATLAB"sv, "a MATLAB file: mmwrite() of MATLAB or SciPy writes Matrix Market"},
+       "compressed by Zstandard; unzstd FILE (of an archive: tar xf FILE)"},
+      {0, "\x04\x22\x4d\x18"sv, "compressed by LZ4; unlz4 FILE (of an archive: tar xf FILE)"},
+      {0, "\x5d\0\0"sv, "compressed by LZMA; unlzma FILE (of an archive: tar xf FILE)"},
+      {0, "LZIP"sv, "compressed by lzip; lzip -d FILE (of an archive: tar xf FILE)"},
+      {0, "\x1f\x9d"sv, "compressed by compress; uncompress FILE (of an archive: tar xf FILE)"},
+      {0, "\x1f\x8b"sv, "compressed by gzip twice; gunzip FILE"},
+      {0, "MATLAB"sv, "a MATLAB file; mmwrite() of MATLAB or SciPy writes Matrix Market"},
       {0, "\x89HDF"sv,
-       "an HDF5 file (MATLAB 7.3): mmwrite() of MATLAB or SciPy writes Matrix Market"},
-      {0, "version https://git-lfs"sv, "a pointer of Git LFS in place of the file: git lfs pull"},
-      {0, "\xff\xfe"sv, "a text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE"},
-      {0, "\xfe\xff"sv, "a text in UTF-16: iconv -f UTF-16 -t UTF-8 FILE"},
+       "an HDF5 file (MATLAB 7.3); mmwrite() of MATLAB or SciPy writes Matrix Market"},
+      {0, "version https://git-lfs"sv, "a pointer of Git LFS in place of the file; git lfs pull"},
+      {0, "\xff\xfe"sv, "a text in UTF-16; iconv -f UTF-16 -t UTF-8 FILE"},
+      {0, "\xfe\xff"sv, "a text in UTF-16; iconv -f UTF-16 -t UTF-8 FILE"},
   };
   for (const Known& known : kKnown) {
     if (is_at(known.place, known.mark)) return known.what;
@@ -297,7 +297,7 @@ const char* other_format(std::string_view text) {
   if (line != std::string_view::npos && one_of(line, "RCPIQrcpiq") &&
       one_of(line + 1, "SUHZRsuhzr") && one_of(line + 2, "AEae") && one_of(line + 3, " \t") &&
       one_of(text.find_first_not_of(" \t", line + 3), "0123456789")) {
-    return "a Harwell-Boeing file: SuiteSparse has the same as Matrix Market, and SciPy's "
+    return "a Harwell-Boeing file; SuiteSparse has the same as Matrix Market, and SciPy's "
            "hb_read() "
            "and mmwrite() convert it";
   }
