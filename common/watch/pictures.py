@@ -887,13 +887,20 @@ def adaptive_blocks(picture, trace):
         )
     picture.text(left - 8, top - 4, "rows", "soft small", "end")
     counts, y = defaultdict(int), top
-    for (number_, kind), (low, high) in sorted(
-        spans.items(), key=lambda item: (item[0][0], item[1])
-    ):
-        kind = kind if kind == "stream" else "shared" if number_ in parts else "vector"
-        counts[kind] += 1
-        picture.rect(left + low * scale, y, max(1.5, (high + 1 - low) * scale), 9, fill=hues[kind])
-        picture.text(left - 8, y + 9, f"block {number_}", "soft small", "end")
+    for block in range(trace["launches"][0]["grid"][0]):
+        picture.text(left - 8, y + 9, f"block {block}", "soft small", "end")
+        strips = [
+            (kind, spans[block, kind]) for kind in ("stream", "long") if (block, kind) in spans
+        ]
+        for kind, (low, high) in strips:
+            kind = kind if kind == "stream" else "shared" if block in parts else "vector"
+            counts[kind] += 1
+            width = max(1.5, (high + 1 - low) * scale)
+            picture.rect(left + low * scale, y, width, 9, fill=hues[kind])
+        if not strips:
+            picture.text(
+                left, y + 9, "no rows: within the long row of the block above", "soft small"
+            )
         y += 12
     for kind, hue in hues.items():
         picture.rect(left, y + 12, 10, 10, fill=hue)

@@ -39,6 +39,18 @@ class Pictures(unittest.TestCase):
                         float(mark.get("x", 0)) + float(mark.get("width")), width + 1
                     )
 
+    def test_each_block_of_csr_adaptive_has_one_line_and_each_nonzero_one_strip(self):
+        root = ElementTree.parse(LESSONS / "06_adaptive.svg").getroot()
+        texts = [mark.text for mark in root.iter(f"{SVG}text")]
+        named = [text for text in texts if re.fullmatch(r"block \d+", text)]
+        self.assertEqual(named, [f"block {block}" for block in range(24)])
+        self.assertEqual(sum(text.startswith("no rows: ") for text in texts), 2)
+        strips = [m for m in root.iter(f"{SVG}rect") if m.get("height") == "9"]
+        ends = [62, *(float(m.get("x")) + float(m.get("width")) for m in strips)]
+        for strip, end in zip(strips, ends):
+            self.assertAlmostEqual(float(strip.get("x")), end, delta=0.15)
+        self.assertAlmostEqual(ends[-1], pictures.WIDTH - 12, delta=0.15)
+
     def test_the_readme_shows_its_matrices(self):
         """They cannot be drawn again without their files."""
         readme, file = (
