@@ -53,8 +53,10 @@ MEASURE = re.compile(
 BOUND = re.compile(r"<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
 FIXED = re.compile(r"^<!-- fixed: (.+?) -->$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(
-    r"^<!-- (output|code|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
+    r"^<!-- (output|code|table|claims|ladder|time_model)\b.*?^<!-- end -->$",
+    re.DOTALL | re.MULTILINE,
 )
+LADDER = re.compile(r"^<!-- ladder:.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
 WRITTEN_BY_SCRIPTS = ("plots/figures/TABLES.md",)
 
@@ -75,8 +77,8 @@ def blank(match):
 
 
 def main_text(text):
-    """What a reader sees of a page before opening anything."""
-    return COMMENT.sub("", DETAILS.sub("", text))
+    """What a reader sees of a page before opening anything, without the ladder, which is the same on all."""
+    return COMMENT.sub("", DETAILS.sub("", LADDER.sub("", text)))
 
 
 def counts(text):

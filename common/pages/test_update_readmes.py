@@ -341,3 +341,16 @@ class Blocks(unittest.TestCase):
         self.assertIn("class Masks(unittest.TestCase):\n    def test_what", text)
         _, _, failed = u.update(block.replace("class Masks", "class No" + "thing"))
         self.assertRegex(failed[0][1], "no line of .* matches")
+
+    def test_ladder(self):
+        block = (
+            "<!-- ladder: step=3 -->\n<!-- end -->\n<!-- ladder: step=3 table -->\n<!-- end -->\n"
+        )
+        text, _, failed = u.update(block, to_root="../")
+        self.assertEqual(failed, [])
+        self.assertIn("](../plots/figures/ladder/03.svg)", text)
+        self.assertIn("| **03 several lanes per row** |", text)
+        self.assertNotIn("| 04 ", text)
+        for wrong in ("step=11", "step=3 row"):
+            _, _, failed = u.update(block.replace("step=3 table", wrong))
+            self.assertRegex(failed[0][1], "a ladder needs step=N")

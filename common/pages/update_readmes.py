@@ -32,6 +32,9 @@ A block begins with one of these markers on a line of its own and ends with <!--
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py). With short=yes
         verdicts instead of medians and reasons, and one column: of the first device that has a number.
 
+    <!-- ladder: step=4 -->
+        The picture of a step's place among the others; `step=4 table` is a table with a row per step so far (ladder.py).
+
 Numbers within sentences are bound by a comment at the end of their paragraph: sentences.py.
 
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
@@ -46,14 +49,16 @@ import sys
 from pathlib import Path
 
 import claims
+import ladder
 from page_tables import VERSIONS, BlockError, RecordTable
 from record_format import write_whole
+from figures import DEVICE
 from records import ROOT, Data, RecordError
 from run_commands import run_bash
 from sentences import fill_numbers
 
 BLOCK = re.compile(
-    r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
+    r"^<!-- (output|code|table|claims|ladder)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
     re.DOTALL | re.MULTILINE,
 )
 END = "<!-- end -->"
@@ -146,6 +151,14 @@ def make_claims(arguments):
     return (claims.short_table if match[2] else claims.claims_table)(*devices).markdown()
 
 
+def make_ladder(argument):
+    match = re.fullmatch(r"step=(\d+)( table)?", argument)
+    if not match or int(match[1]) not in ladder.STEPS:
+        raise BlockError("a ladder needs step=N, of those in ladder.py, and table if you like")
+    step = int(match[1])
+    return ladder.table(step) if match[2] else ladder.shown(Data(DEVICE), step)
+
+
 # --- READMEs --------------------------------------------------------------------------------------
 
 
@@ -161,6 +174,8 @@ def fill(kind, options, argument):
         raise BlockError(f"what is '{options.strip()}'?")
     if kind == "code":
         return quote_code(argument)
+    if kind == "ladder":
+        return "\n" + make_ladder(argument) + "\n"
     return (
         "\n" + (make_claims(argument) if kind == "claims" else RecordTable(argument).page()) + "\n"
     )
@@ -174,7 +189,7 @@ def update(text, with_commands=True, to_root=""):
     def replace(match):
         kind, options, argument, old = match.groups()
         marker = match[0][: match.start(4) - match.start()]
-        if re.search(r"^<!-- (output|code|table|claims)\b", old, re.MULTILINE):
+        if re.search(r"^<!-- (output|code|table|claims|ladder)\b", old, re.MULTILINE):
             failed.append((marker.strip(), f"no {END} before the next block"))
             return match[0]
         try:
@@ -184,6 +199,8 @@ def update(text, with_commands=True, to_root=""):
             return match[0]
         if new is not None and kind == "table":
             new = new.replace(f"({VERSIONS})", f"({to_root}{VERSIONS[1:]})")
+        if new is not None and kind == "ladder":
+            new = new.replace(f"({ladder.FOLDER}", f"({to_root}{ladder.FOLDER}")
         if new is None or (masked(new) == masked(old) if kind == "output" else new == old):
             return match[0]
         changed.append(marker.strip())

@@ -13,6 +13,7 @@ from pathlib import Path
 import bylina
 import godwin
 import he_gao
+import ladder
 import lightspmv
 import ours
 import style
@@ -81,6 +82,9 @@ def main(argv=None):
         style.save_png(figure, out, name)
         missing = [note for note in notes if "`make" in note or "ot measured yet" in note]
         print(f"{name}.png" + "".join(f"\n    {note}" for note in missing))
+    if "ladder" in names:
+        ladder.save(data, out / "ladder")
+        print("ladder/*.svg")
     if not arguments.names:
         write_whole(out / "TABLES.md", tables_page(data))
         print("TABLES.md")

@@ -18,6 +18,7 @@ import claims
 import figures
 import he_gao
 import kinds
+import ladder
 import ours
 import record_format
 import report
@@ -329,6 +330,23 @@ class Everywhere(Case):
             [row[0] for row in table.rows if row[0][:2] in ("F1", "ca")], ["F1*", "cage14"]
         )
         self.assertIn(STAND_IN, table.notes)
+
+    def test_the_ladder_of_each_lesson_is_of_todays_records(self):
+        data = Data(figures.DEVICE)
+        best = ladder.measured(data)["mesh"]
+        for step in ladder.STEPS:
+            drawn = ladder.draw(data, step)
+            file = figures.ROOT / ladder.FOLDER / f"{step:02}.svg"
+            self.assertTrue(drawn == file.read_text(encoding="utf-8"), f"{file}: make figures")
+            bars = re.findall(r'width="30" height="([\d.]+)" rx="2" class="here"', drawn)
+            self.assertEqual(len(bars), sum(step in of for of in ladder.measured(data).values()))
+            if step in best:
+                self.assertIn(f"step {step:02} {gflops(best[step]):.0f}", drawn)
+        factor = gflops(best[3]) / gflops(best[2])
+        self.assertIn(f"Step 03 is {factor:.1f} times as fast on the mesh", ladder.shown(data, 2))
+        self.assertEqual(ladder.gain(ladder.measured(data), 10), "")
+        self.assertEqual(ladder.table(3).count("\n"), 7)
+        self.assertIn("| **03 several lanes per row** |", ladder.table(3))
 
     def test_a_file_has_the_same_bytes_on_every_run(self):
         files = []

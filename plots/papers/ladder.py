@@ -1,0 +1,142 @@
+"""The ladder at the top of each lesson: where the reader is, what the next step gains, and at its end a table with a row
+per step so far. figures.py draws the pictures, plots/figures/ladder/NN.svg; update_readmes.py shows both.
+"""
+
+import sys
+
+from ours import by_step
+from records import ROOT, gflops, number, short
+
+sys.path.append(str(ROOT / "common" / "watch"))
+from pictures import WIDTH, Picture  # noqa: E402
+
+FOLDER = "plots/figures/ladder"
+# What is drawn, and in which words it is told: rows of one length, and a few very long ones.
+KINDS = {"mesh": "fem:100000,block=3", "web graph": "cnr-2000"}
+SHORT_PATH = (1, 2, 3, 4, 6)
+# step: (idea, what its lanes read coalesced, what it balances, what it costs)
+STEPS = {
+    1: ("one CPU core, row by row", "one core reads all arrays in order", "nothing to balance", "one core's bandwidth"),
+    2: ("one thread per row", "row offsets and y", "nothing: a warp waits for its longest row", "sectors of which little is used"),
+    3: ("several lanes per row", "the nonzeros of each row", "the lanes of one row, not the rows", "shuffles; idle lanes on short rows"),
+    4: ("equal nonzeros per thread, atomics", "the whole matrix", "nonzeros", "a row index per nonzero; atomics; last bits differ between runs"),
+    5: ("segmented scan", "the whole matrix", "nonzeros", "a row index per nonzero; the rounds of the scan; a second launch for carries"),
+    6: ("one pass: lanes per row, or a scan", "the whole matrix", "rows and nonzeros together", "a search for each tile; the rounds of the scan"),
+    7: ("rows from a counter", "the nonzeros of each row", "rows, at run time; not one long row", "an atomic per fetch"),
+    8: ("other formats: ELL, HYB, DIA, sliced ELL", "the whole matrix, a lane per row", "padding makes rows equally long", "conversion; padding"),
+    9: ("diagonals of blocks", "the whole matrix, without column indices", "rows of a grid are alike", "conversion; grids only"),
+    10: ("several GPUs", "as step 06, on each GPU", "nonzeros per GPU", "transfer of ghost entries; waiting"),
+}  # fmt: skip
+
+
+def measured(data):
+    """{kind: {step: fastest record}}; 0 is cuSPARSE."""
+    return {kind: by_step(data, name, "f64") for kind, name in KINDS.items()}
+
+
+def gain(best, step):
+    """What the next step gains, as a sentence; empty where one of the two was not measured."""
+    factors = [
+        f"{number(gflops(of[step + 1]) / gflops(of[step]))} times as fast on the {kind}"
+        for kind, of in best.items()
+        if step in of and step + 1 in of
+    ]
+    return f"Step {step + 1:02} is {' and '.join(factors)}." if factors else ""
+
+
+def heading(step):
+    """Where the reader is, and what comes next."""
+    text = f"You are at step {step:02}: {STEPS[step][0]}."
+    return text + (f" Next, {step + 1:02}: {STEPS[step + 1][0]}." if step + 1 in STEPS else "")
+
+
+def draw(data, step):
+    best = measured(data)
+    picture = Picture(heading(step))
+    top, bottom, slot = 52, 136, 38
+    told = []
+    for panel, (kind, of) in enumerate(best.items()):
+        left = 14 + panel * (WIDTH / 2)
+        highest = max(map(gflops, of.values()))
+        picture.text(left, 42, f"{kind}, {short(KINDS[kind])}: GFLOP/s on an H200", "soft small")
+        for place, rung in enumerate((*STEPS, 0)):
+            x = left + place * slot
+            here = rung == step
+            if here:
+                picture.rect(x, bottom + 4, slot - 4, 17, rx=4, class_="here")
+            picture.text(
+                x + slot / 2 - 2,
+                bottom + 17,
+                f"{rung:02}" if rung else "cuSP.",
+                "on small" if here else "ink small",
+                "middle",
+            )
+            if rung in SHORT_PATH:
+                picture.add(
+                    "circle",
+                    cx=float(x + slot / 2 - 2),
+                    cy=float(bottom + 27),
+                    r=2.5,
+                    class_="here",
+                )
+            if rung not in of:
+                text = {1: "CPU", 10: "GPUs"}.get(rung, "–")
+                picture.text(x + slot / 2 - 2, bottom - 4, text, "soft small", "middle")
+                continue
+            height = (bottom - top - 12) * gflops(of[rung]) / highest
+            picture.rect(
+                x + 2,
+                bottom - height,
+                slot - 8,
+                height,
+                rx=2,
+                class_="here" if here else "peer" if not rung else "quiet",
+            )
+            picture.text(
+                x + slot / 2 - 2,
+                bottom - height - 4,
+                f"{gflops(of[rung]):.0f}",
+                "ink small" if here else "soft small",
+                "middle",
+            )
+        named = ", ".join(
+            f"{f'step {s:02}' if s else 'cuSPARSE'} {gflops(r):.0f}" for s, r in of.items()
+        )
+        told.append(f"{kind} {short(KINDS[kind])}: {named}")
+    picture.note(
+        bottom + 43,
+        f"{gain(best, step)} Dots: the short path, 90 minutes.".strip(),
+        "Bars: the fastest kernel of each step, and of cuSPARSE (cuSP.); double precision, inputs in the L2 cache as far as they fit. "
+        "A dash: unsuitable.",
+    )
+    picture.styles.append(
+        ".here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 }\n"
+        "@media (prefers-color-scheme: dark) { .here { fill: #e4e9f0 } .on { fill: #151a21 } .peer { stroke: #9aa6b6 } }"
+    )
+    picture.description = (
+        f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {gain(best, step)}"
+    )
+    return picture.svg()
+
+
+def shown(data, step):
+    """The picture, as a page of the root shows it."""
+    text = f"{heading(step)} {gain(measured(data), step)}".strip()
+    return f"![{text}]({FOLDER}/{step:02}.svg)\n"
+
+
+def table(step):
+    """The steps so far."""
+    lines = ["## The steps so far", ""]
+    lines += ["| step | reads coalesced | balances | costs |", "| :--- | :--- | :--- | :--- |"]
+    for number_, (idea, *cells) in STEPS.items():
+        if number_ <= step:
+            name = f"{number_:02} {idea}"
+            lines.append(f"| {f'**{name}**' if number_ == step else name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def save(data, out):
+    out.mkdir(parents=True, exist_ok=True)
+    for step in STEPS:
+        (out / f"{step:02}.svg").write_text(draw(data, step), encoding="utf-8")
