@@ -5,7 +5,7 @@ per step so far. figures.py draws the pictures, plots/figures/ladder/NN.svg; upd
 import sys
 
 from ours import by_step
-from records import ROOT, gflops, number, short
+from records import ROOT, code_note, gflops, short
 
 sys.path.append(str(ROOT / "common" / "watch"))
 from pictures import WIDTH, Picture  # noqa: E402
@@ -37,7 +37,7 @@ def measured(data):
 def gain(best, step):
     """What the next step gains, as a sentence; empty where one of the two was not measured."""
     factors = [
-        f"{number(gflops(of[step + 1]) / gflops(of[step]))} times as fast on the {kind}"
+        f"{gflops(of[step + 1]) / gflops(of[step]):.2g} times as fast on the {kind}"
         for kind, of in best.items()
         if step in of and step + 1 in of
     ]
@@ -108,6 +108,7 @@ def draw(data, step):
         f"{gain(best, step)} Dots: the short path, 90 minutes.".strip(),
         "Bars: the fastest kernel of each step, and of cuSPARSE (cuSP.); double precision, inputs in the L2 cache as far as they fit. "
         "A dash: unsuitable.",
+        *code_note([record for of in best.values() for record in of.values()]),
     )
     picture.styles.append(
         ".here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 }\n"

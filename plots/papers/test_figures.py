@@ -343,7 +343,7 @@ class Everywhere(Case):
             if step in best:
                 self.assertIn(f"step {step:02} {gflops(best[step]):.0f}", drawn)
         factor = gflops(best[3]) / gflops(best[2])
-        self.assertIn(f"Step 03 is {factor:.1f} times as fast on the mesh", ladder.shown(data, 2))
+        self.assertIn(f"Step 03 is {factor:.2g} times as fast on the mesh", ladder.shown(data, 2))
         self.assertEqual(ladder.gain(ladder.measured(data), 10), "")
         self.assertEqual(ladder.table(3).count("\n"), 7)
         self.assertIn("| **03 several lanes per row** |", ladder.table(3))
