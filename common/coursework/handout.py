@@ -242,7 +242,7 @@ def assignment(step, questions):
         for heading in ("The idea", "A drawing", "Write it"):
             if text := section(step, page, heading):
                 lines += [f"## {heading}{title}", "", text, ""]
-    words = section(step, "../common/README.md", "Words")
+    words = section(step, "../common/words.md", "Words")
     lines += ["<details><summary>Words</summary>", "", words, "</details>", ""]
     if questions:
         return "\n".join([*lines, "## Questions", "", *questions]).rstrip() + "\n"

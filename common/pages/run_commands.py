@@ -137,8 +137,8 @@ def run(command):
 
 
 def run_recipe():
-    """Adds the step of common/README.md as the page says, and removes it again. Returns what went wrong, or nothing."""
-    page = (ROOT / "common/README.md").read_text(encoding="utf-8")
+    """Adds the step of common/build/README.md as the page says, and removes it again. Returns what went wrong, or nothing."""
+    page = (ROOT / "common/build/README.md").read_text(encoding="utf-8")
     recipe = RECIPE.search(page)
     kernel = re.findall(r"^```cpp\n(.*?)^```", page[: recipe.start()], re.MULTILINE | re.DOTALL)[-1]
     step = ROOT / "11_two_sums"
