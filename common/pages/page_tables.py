@@ -7,17 +7,23 @@ import re
 import statistics
 
 import columns
+from ours import by_step
 from published import published
 from records import (
     OTHER_CODE,
+    ROOT,
     TIME_CLASSES,
+    Data,
     bandwidth,
     code_note,
     code_state,
+    data_sheet,
+    format_bytes,
     gflops,
     is_tie,
     milliseconds,
     number,
+    on_gpu,
     read_records,
     short,
     time_class,
@@ -36,7 +42,7 @@ class BlockError(Exception):
 COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
-    "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
+    "gb_per_s": ("GB/s of what the format must move, warm", bandwidth, True),
     "setup_ms": (
         "milliseconds of setup and preprocess",
         lambda r: r["setup_ms"] + r["preprocess_ms"],
@@ -277,3 +283,78 @@ class RecordTable:
         heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in self.kernels)]
         table = Table(self.title, heads, rows, notes).markdown()
         return f"{self.caption()}\n\n{table}".replace("|  |", "| |")
+
+
+# --- All steps ------------------------------------------------------------------------------------
+
+IDEAS = {
+    1: "the loops, on one core",
+    2: "one thread per row",
+    3: "lanes share a row",
+    4: "equal nonzeros per thread, atomics",
+    5: "segmented scan",
+    6: "products in shared memory, one pass",
+    7: "warps fetch their rows",
+    8: "other formats",
+    9: "block diagonals",
+}
+CSR_OR_COO = ["cusparse_csr*", "cusparse_spmvop*", "cusparse_coo*"]
+CUSPARSE = {  # rows below the steps
+    "cuSPARSE, CSR, ALG1": ["cusparse_csr_alg1"],
+    "cuSPARSE, fastest for CSR or COO": CSR_OR_COO,
+    "cuSPARSE, fastest of all formats": ["cusparse_*"],
+}
+
+
+def steps_page(arguments, results=None):
+    """A row per step with its fastest kernel on each matrix, then cuSPARSE's: GFLOP/s, share of cuSPARSE and of a copy."""
+    wanted = dict(word.split("=", 1) for word in arguments.split())
+    if set(wanted) != {"device", "precision", "matrices"}:
+        raise BlockError("steps needs device=, precision= and matrices=HEAD:NAME,..., no more")
+    data, precision = Data(wanted["device"], results), wanted["precision"]
+    matrices = {}
+    for pair in wanted["matrices"].split(","):
+        head, _, name = pair.replace(";", ",").partition(":")
+        matrices[find_matrix(data.times.values(), name)] = head.replace("_", " ")
+    shown = []
+
+    def cell(matrix, record):
+        if not record:
+            return "—"
+        shown.append(record)
+        rival = data.fastest(matrix, precision, CSR_OR_COO)
+        shares = [gflops(record) / gflops(rival)] if rival else []
+        if on_gpu(record):
+            shares.append(bandwidth(record) / record["copy_gb_per_s"])
+        shares = ", ".join(f"{100 * of:.{0 if of >= 0.01 else 1}f}%" for of in shares)
+        mark = " †" if code_state(record) == OTHER_CODE else ""
+        return number(gflops(record)) + f" ({shares})" * bool(shares) + mark
+
+    best = {matrix: by_step(data, matrix, precision) for matrix in matrices}
+    rows = []
+    for step, idea in IDEAS.items():
+        (room,) = (path.name for path in ROOT.glob(f"{step:02}_*"))
+        of = {m: best[m].get(step) for m in matrices}
+        if step == 1:
+            of = {m: data.fastest(m, precision, ["csr_sequential"], gpu=False) for m in matrices}
+        rows.append(
+            [f"[{step:02}]({room}/README.md) {idea}", *(cell(*each) for each in of.items())]
+        )
+    for head, patterns in CUSPARSE.items():
+        rows.append([head, *(cell(m, data.fastest(m, precision, patterns)) for m in matrices)])
+    names = "; ".join(f"{head}: {m} ({data.source(m)})" for m, head in matrices.items())
+    l2 = data_sheet(data.device, "l2_bytes") or 0
+    fits_in = [
+        head
+        for m, head in matrices.items()
+        if any(format_bytes(r) <= l2 for r in best[m].values() if r["format"] == "CSR")
+    ]
+    caption = (
+        f"GFLOP/s of each step's fastest kernel, warm, {precision}, [{data.device}]({VERSIONS}). In brackets: share of cuSPARSE's "
+        "fastest for CSR or COO; share of a copy's bytes per second"
+        + f" ({' and '.join(fits_in)} fit in the L2)" * bool(fits_in)
+        + ". Dash: refused. [10](10_multigpu/README.md): several GPUs."
+    )
+    heads = ["step", *matrices.values()]
+    notes = [names + ".", *(f"† {note}" for note in code_note(shown))]
+    return f"{caption}\n\n{Table('', heads, rows, notes).markdown()}"

@@ -44,6 +44,42 @@ class Tables(unittest.TestCase):
             "GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).", text
         )
 
+    def test_a_row_per_step_and_cusparse_below(self):
+        def timed(kernel, ms, step, **more):
+            return record(kernel, "g:9,x=1", ms, step=step, **more)
+
+        # 10,000 operations; 5,000 nonzeros in 1,000 rows and columns.
+        records = [
+            timed("csr_scalar", 0.02, 2),
+            timed("csr_vector", 0.01, 3),
+            timed("csr_vector_2", 0.04, 3),
+            timed("pcsr_one_pass", 0.004, 6, functions={"a_kernel": "other"}),
+            timed("cusparse_csr_alg1", 0.02, 0),
+            timed("cusparse_coo_alg1", 0.016, 0, format="COO"),
+            timed("cusparse_sell_8", 0.008, 0, format="SELL"),
+            record("csr_sequential", "g:9,x=1", 1, step=1, host=True, cold_ms=None, baseline=None),
+        ]
+        with tempfile.TemporaryDirectory() as directory:
+            write(Path(directory) / "GPU" / "a.jsonl", records)
+            text = u.steps_page("device=GPU precision=f64 matrices=my_grid:g:9", Path(directory))
+        # 80,004 bytes in CSR in 0.01 ms are 8 GB/s; a copy runs at 4,000.
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        self.assertEqual(rows[0], "| step | my grid |")
+        self.assertEqual(
+            [row.split("|")[1].strip()[:4] for row in rows[2:]],
+            [f"[{step:02}]"[:4] for step in range(1, 10)] + ["cuSP"] * 3,
+        )
+        self.assertTrue(rows[2].endswith("| 0.01 (2%) |"), rows[2])  # no share of a GPU's copy
+        self.assertIn("lanes share a row | 1.00 (160%, 0.2%) |", rows[4])
+        self.assertRegex(rows[7], r"\| 2\.50 \(400%, 0.5%\) † \|$")
+        self.assertTrue(rows[9].endswith("| — |"))
+        self.assertIn("CSR, ALG1 | 0.50 (80%,", rows[11])
+        self.assertIn("CSR or COO | 0.62 (100%,", rows[12])
+        self.assertIn("all formats | 1.25 (200%,", rows[13])
+        self.assertIn("other machine code than today's build has: pcsr_one_pass", text)
+        with self.assertRaises(u.BlockError):
+            u.steps_page("device=GPU precision=f64 kernels=a")
+
     def test_best_of_a_format_is_called_so(self):
         heads = [
             head_of(f"best:{pattern}")

@@ -28,6 +28,9 @@ A block begins with one of these markers on a line of its own and ends with <!--
         With pays_off_against=KERNEL the cells say after how many products a kernel's setup has paid off
         against KERNEL's. slide=yes leaves out what kernels have chosen, and the link to versions.
 
+    <!-- steps: device=NVIDIA_H200 precision=f64 matrices=grid:stencil2d:1000x1000,graph:cnr-2000 -->
+        A row per step, then cuSPARSE; a column per matrix, as HEAD:NAME.
+
     <!-- claims: device=NVIDIA_H200 -->
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py). With short=yes
         verdicts instead of medians and reasons, and one column: of the first device that has a number.
@@ -50,7 +53,7 @@ from pathlib import Path
 
 import claims
 import ladder
-from page_tables import VERSIONS, BlockError, RecordTable
+from page_tables import VERSIONS, BlockError, RecordTable, steps_page
 from record_format import write_whole
 from figures import DEVICE
 from records import ROOT, Data, RecordError
@@ -58,7 +61,7 @@ from run_commands import run_bash
 from sentences import fill_numbers
 
 BLOCK = re.compile(
-    r"^<!-- (output|code|table|claims|ladder)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
+    r"^<!-- (output|code|table|steps|claims|ladder)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
     re.DOTALL | re.MULTILINE,
 )
 END = "<!-- end -->"
@@ -164,7 +167,7 @@ def make_ladder(argument):
 
 def fill(kind, options, argument):
     """What belongs between the markers."""
-    argument = " ".join(argument.split()) if kind == "table" else argument
+    argument = " ".join(argument.split()) if kind in ("table", "steps") else argument
     if kind == "output":
         known = re.fullmatch(r"(?: exit=(\d+))?(?: cut=(\S+)\.\.(\S+))?", options)
         if not known:
@@ -174,11 +177,10 @@ def fill(kind, options, argument):
         raise BlockError(f"what is '{options.strip()}'?")
     if kind == "code":
         return quote_code(argument)
-    if kind == "ladder":
-        return "\n" + make_ladder(argument) + "\n"
-    return (
-        "\n" + (make_claims(argument) if kind == "claims" else RecordTable(argument).page()) + "\n"
+    page = {"ladder": make_ladder, "claims": make_claims, "steps": steps_page}.get(
+        kind, lambda of: RecordTable(of).page()
     )
+    return f"\n{page(argument)}\n"
 
 
 def update(text, with_commands=True, to_root=""):
@@ -189,7 +191,7 @@ def update(text, with_commands=True, to_root=""):
     def replace(match):
         kind, options, argument, old = match.groups()
         marker = match[0][: match.start(4) - match.start()]
-        if re.search(r"^<!-- (output|code|table|claims|ladder)\b", old, re.MULTILINE):
+        if re.search(r"^<!-- (output|code|table|steps|claims|ladder)\b", old, re.MULTILINE):
             failed.append((marker.strip(), f"no {END} before the next block"))
             return match[0]
         try:
@@ -197,7 +199,7 @@ def update(text, with_commands=True, to_root=""):
         except (BlockError, RecordError) as error:
             failed.append((marker.strip(), str(error)))
             return match[0]
-        if new is not None and kind == "table":
+        if new is not None and kind in ("table", "steps"):
             new = new.replace(f"({VERSIONS})", f"({to_root}{VERSIONS[1:]})")
         if new is not None and kind == "ladder":
             new = new.replace(f"({ladder.FOLDER}", f"({to_root}{ladder.FOLDER}")

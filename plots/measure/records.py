@@ -254,9 +254,19 @@ def baseline_share(record, state="warm"):
     return milliseconds(record, f"baseline_{state}") / milliseconds(record, state)
 
 
+def format_bytes(record):
+    """What any y = Ax must move with the matrix in this format: the matrix and x read once, y written once. In CSR and COO that is one
+    number for all kernels; what a kernel adds, as PCSR's array of products, `compulsory_bytes` has beside it."""
+    size, nnz = int(record["precision"][1:]) // 8, record["nnz"]
+    indices = {"CSR": 4 * (nnz + record["rows"] + 1), "COO": 8 * nnz}.get(record["format"])
+    if indices is None:  # padding depends on the matrix
+        return record["compulsory_bytes"]
+    return indices + size * (nnz + record["rows"] + record["cols"])
+
+
 def bandwidth(record, state="warm", quartile="median"):
-    """GB/s of compulsory bytes."""
-    return 1e-6 * record["compulsory_bytes"] / milliseconds(record, state, quartile)
+    """GB/s of what the format must move."""
+    return 1e-6 * format_bytes(record) / milliseconds(record, state, quartile)
 
 
 def data_sheet(device, field="dram_gb_per_s"):

@@ -13,7 +13,7 @@ import godwin
 import he_gao
 import lightspmv
 from published import published
-from records import code_note, milliseconds, number
+from records import code_note, format_bytes, milliseconds, number
 from tables import DASH, Table
 
 NOT_YET = "not measured yet"
@@ -104,27 +104,44 @@ def pcsr_over(rival):
 
 
 def pcsr_bandwidth():
+    """In one count of bytes there and here, those of y = Ax in CSR: by our count with the middle array the C2050 would have moved
+    more than its peak on CurlCurl_4. Only double precision: the paper prints no times in single."""
     said = published("he_gao_2016_text")
-    claimed = {p: said.value(what="share_of_peak", precision=p) for p in PRECISIONS}
-    theirs = " and ".join(f"{share:.0f}%" for share in claimed.values())
+    peak = 100 * said.value(what="max_bandwidth", precision="f64")
+    peak /= said.value(what="share_of_peak", precision="f64")
+    rows = {row["matrix"]: int(row["rows"]) for row in published("he_gao_2016_table2")}
+    of_table = {
+        row["matrix"]: 1e-4
+        * format_bytes(
+            {
+                "format": "CSR",
+                "precision": "f64",
+                "nnz": int(row["nonzeros"]),
+                "rows": rows[row["matrix"]],
+                "cols": rows[row["matrix"]],
+            }
+        )
+        / (float(row["one_gpu"]) * peak)
+        for row in published("he_gao_2016_table3")
+    }
+    claimed = max(of_table.values())
 
     def ours(data):
-        shares, of_claimed, names = [], [], set(he_gao.NONZEROS)
-        for p in PRECISIONS:
-            found = [
-                he_gao.share_of_peak(r, "cold", "median")
-                for r in data.times.values()
-                if r["kernel"] == "pcsr_texture"
-                and r["precision"] == p
-                and r["compulsory_bytes"] > he_gao.LARGE
-                and r["matrix"] in names
-            ]
-            shares.append(f"{max(found):.0f}%" if found else None)
-            of_claimed += [max(found) / claimed[p]] if found else []
-        text = both(shares, "cold L2; the paper's matrices of over 200 MB")
-        return text and Ours(text, verdict_of_share(min(of_claimed), 1))
+        of = {m: data.times.get((m, "f64", "pcsr_texture")) for m in of_table}
+        found = {
+            m: he_gao.share_of_peak(r, "cold", "median")
+            for m, r in of.items()
+            if r and r["compulsory_bytes"] > he_gao.LARGE
+        }
+        if not found:
+            return None
+        most = max(found.values())
+        return Ours(
+            f"{most:.0f}% (cold L2; the {len(found)} matrices of which PCSR moves over 200 MB)",
+            verdict_of_share(most, claimed),
+        )
 
-    return theirs, ours
+    return f"{claimed:.0f}%, of table 3's times", ours
 
 
 def pcsr_parallel(figure):
@@ -373,10 +390,11 @@ CLAIMS = [
     ),
     (
         "PCSR",
-        "greatest share of the peak bandwidth",
+        "greatest share of the peak bandwidth, bytes of y = Ax in CSR, f64",
         pcsr_bandwidth(),
         "he_gao_2016_figure5",
-        "of a data sheet, which a copy does not reach either; the middle array streams, the gathers of x do not",
+        "of a data sheet, which a copy does not reach either. The paper's own 90% and 75% count bytes in a way that it does not give, and "
+        "the times to count them again it prints for f64 alone",
     ),
     (
         "PCSR",

@@ -148,7 +148,7 @@ def figure5(data, gaps):
         lines = [
             (
                 share,
-                f"{GPU}: greatest of PCSR, {share:.0f}% of 144 GB/s, by the paper's count of bytes",
+                f"{GPU}: greatest of PCSR, {share:.0f}% of 144 GB/s, by the paper's own count of bytes",
                 style.BLUE,
                 "--",
             )
@@ -197,8 +197,8 @@ def figure5(data, gaps):
         )
     gaps.remark(
         "Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
-        "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
-        "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. "
+        "the matrix in CSR and x read once, y written once, for all alike; what a kernel moves beside, as PCSR its array of "
+        "products, and repeated reads of x are not counted. "
         + style.SPREAD
         + " "
         + REMARK

@@ -9,6 +9,7 @@ from records import (
     TIME_CLASSES,
     bandwidth,
     baseline_share,
+    format_bytes,
     gflops,
     is_tie,
     milliseconds,
@@ -96,7 +97,7 @@ def large_points(data, copy):
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
                 if csr_bytes(record) > LARGE:
-                    at = 2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")
+                    at = 2 * record["nnz"] / format_bytes(record), gflops(record, "cold")
                     of = points.setdefault(step, {}).setdefault((precision, record["source"]), {})
                     of[name] = at
                     share = bandwidth(record, state="cold") / copy
@@ -183,8 +184,8 @@ def roofline(data, gaps):
         axes.set_xlabel("FLOP per compulsory byte")
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
     gaps.remark(
-        f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array "
-        "written and read. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes (in brackets: how many)."
+        f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once; what a kernel adds, as PCSR its array "
+        "of products, is not counted. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes (in brackets: how many)."
     )
     return figure
 

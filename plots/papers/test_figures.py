@@ -701,6 +701,21 @@ class Report(Case):
         self.assertEqual(verdict(1, 1.2, 1.1, 0.9), claims.WEAKER)
         self.assertEqual(verdict(1, 1.2, 0.9), claims.FELL)
 
+    def test_bandwidth_has_one_count_of_bytes(self):
+        theirs, ours = claims.pcsr_bandwidth()
+        # CurlCurl_4: 12 bytes per nonzero and 20 per row, in 5.16 ms, of 144 GB/s. With 16 more per nonzero it would be 106%.
+        self.assertEqual(theirs, "49%, of table 3's times")
+        large = dict(
+            nnz=26515867, rows=2380515, cols=2380515, format="CSR", precision="f64", device="H200"
+        )
+        moved = 12 * large["nnz"] + 20 * large["rows"] + 4
+        one = {**large, "compulsory_bytes": moved + 16 * large["nnz"], "copy_gb_per_s": 4000}
+        times = {("CurlCurl_4", "f64", "pcsr_texture"): {**one, "cold_ms": 1e-6 * moved / 2000}}
+        with mock.patch.object(he_gao, "data_sheet", lambda _: None):
+            found = ours(mock.Mock(times=times))
+        self.assertEqual(found.text[:3], "50%")
+        self.assertEqual(found.verdict, claims.HOLDS)
+
     def test_the_order_of_partitions_is_judged_on_real_files_alone(self):
         def said(source):
             found = {
