@@ -43,6 +43,11 @@ COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
     "gb_per_s": ("GB/s of what the format must move, warm", bandwidth, True),
+    "of_copy": (
+        "% of the bytes per second of a copy, warm",
+        lambda r: 100 * bandwidth(r) / r["copy_gb_per_s"],
+        True,
+    ),
     "setup_ms": (
         "milliseconds of setup and preprocess",
         lambda r: r["setup_ms"] + r["preprocess_ms"],

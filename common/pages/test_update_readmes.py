@@ -101,6 +101,8 @@ class Tables(unittest.TestCase):
         text = self.table(records, "kernels=a,baseline matrices=m column=gb_per_s")
         self.assertIn("A copy runs at 4000 GB/s.", text)
         self.assertIn("| 8.00 | 16.0 |", text)
+        text = self.table(records, "kernels=a,baseline matrices=m column=of_copy")
+        self.assertIn("| 0.20 | 0.40 |", text)  # percent
 
     def test_when_setup_pays_off(self):
         asked = "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow"
