@@ -23,9 +23,8 @@ KEYS = {
         )
     },
 }
-PHONE = dict(
-    width=400, height=800, deviceScaleFactor=1, mobile=False
-)  # Emulation.setDeviceMetricsOverride
+# Emulation.setDeviceMetricsOverride
+PHONE = dict(width=390, height=844, deviceScaleFactor=1, mobile=False)
 
 
 def cpu_ms(root, thread=""):

@@ -1,5 +1,6 @@
 """The pages of all steps in a headless Chromium. WATCH_SPMV: the program with all steps."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -108,7 +109,7 @@ class Pages(test_watch.Scratch):
         )
         self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
         seen = self.look(
-            "[...document.querySelectorAll('.totals .now')].map(row => Object.fromEntries([...row.cells].filter(c => c.dataset.name).map(c => [c.dataset.name, c.textContent])))"
+            "panes.map(pane => Object.fromEntries([...pane.totals.rows].map(row => [row.dataset.name, row.cells[1].textContent])))"
         )
         for kernel, shown in zip(tour.kernels, seen):
             if tour.command:
@@ -282,7 +283,9 @@ class Pages(test_watch.Scratch):
         )
         self.look("go(state.axis.length)")
         self.assertEqual(
-            self.look("document.querySelector('.end [data-name=\"moved / needed\"]').textContent"),
+            self.look(
+                "document.querySelector('[data-name=\"moved / needed\"]').cells[2].textContent"
+            ),
             "3.92",
         )
 
@@ -371,6 +374,7 @@ class Pages(test_watch.Scratch):
                 len(kernels),
             )
             self.assertGreaterEqual(len(titles), 4 * len(kernels))
+            self.look("showStop(0)")
             for stop in range(len(titles)):
                 self.assertEqual(
                     self.look("runs[state.focus].moments[momentOf(state.focus)].event"),
@@ -381,7 +385,7 @@ class Pages(test_watch.Scratch):
 
     def test_predictions_are_counted(self):
         self.browser.open(self.page("stencil2d:16x16", ["csr_scalar"]))
-        self.browser.press("p")
+        self.browser.press("p", "ArrowRight")
         self.assertRegex(
             self.look("panes[0].sentence.textContent"),
             r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors",
@@ -423,18 +427,155 @@ class Pages(test_watch.Scratch):
             self.look("runs[0].moments.filter(m => m.kind === 'barrier').length"),
         )
 
-    def test_a_phone_shows_one_panel(self):
-        self.browser.call("Emulation.setDeviceMetricsOverride", **browser.PHONE)
-        try:
-            self.browser.open(self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"]))
-            for name in self.look("PANELS"):
-                self.look(
-                    f"[...$('panels').children].find(b => b.textContent === '{name}').click()"
+    def at_size(self, width, height):
+        self.browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.addCleanup(self.browser.call, "Emulation.clearDeviceMetricsOverride")
+
+    def box(self, element):
+        """left, top, right and bottom, in pixels from the window's corner."""
+        return self.look(
+            f"(({{left, top, right, bottom}}) => [left, top, right, bottom])({element}.getBoundingClientRect())"
+        )
+
+    def test_lanes_memory_and_the_bar_are_on_one_screen(self):
+        one = self.page("stencil2d:16x16", ["csr_scalar"]).replace(self.scratch / "one.html")
+        pages = (one, self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"]))
+        for (width, height), file in itertools.product(((1366, 768), (390, 844)), pages):
+            self.at_size(width, height)
+            self.browser.open(file)
+            self.assertEqual(self.look("[state.tick, $('tour').hidden]"), [0, True])
+            self.assertRegex(self.look("$('where').textContent"), "^step 1 of ")
+            for act in ("step(1)", "$('worst').click()", "go(state.axis.length - 2)"):
+                self.look(act)
+                shown = (
+                    range(self.look("panes.length")) if width > 700 else [self.look("state.focus")]
                 )
-                shown = self.look(
-                    "[...new Set([...document.querySelectorAll('.card[data-panel]')].filter(c => c.checkVisibility()).map(c => c.dataset.panel))]"
-                )
-                self.assertEqual(shown, [name])
-                self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 400)
-        finally:
-            self.browser.call("Emulation.clearDeviceMetricsOverride")
+                bar = self.box("$('bar')")
+                for number in shown:
+                    lanes = self.box(f"panes[{number}].lanesCard")
+                    memory = self.box(f"panes[{number}].memory.parentNode")
+                    case = (width, file.name, act, lanes, memory, bar)
+                    for left, top, right, bottom in (lanes, memory, bar):
+                        self.assertGreater(right - left, 300, case)
+                        self.assertGreaterEqual(min(left, top), 0, case)
+                        self.assertLessEqual(right, width, case)
+                        self.assertLessEqual(bottom, height, case)
+                    self.assertGreater(memory[3] - memory[1], 180, case)
+                    for part in (lanes, memory):  # nothing lies below the bar
+                        self.assertTrue(part[1] >= bar[3] or part[3] <= bar[1], case)
+                    touched = f"panes[{number}].arrays.find(a => !a.box.classList.contains('idle'))"
+                    if self.look(f"Boolean({touched})"):
+                        self.assertGreaterEqual(self.box(f"{touched}.box")[1], memory[1], case)
+                        self.assertLess(self.box(f"{touched}.canvas")[1], memory[3], case)
+            self.look("$('worst').click()")
+            self.assertRegex(self.look("panes[0].sentence.textContent"), "touches 32 sectors")
+
+    def test_no_width_overflows(self):
+        tour = tours.read(ROOT / "10_multigpu" / "tour.txt")
+        for matrix, kernels, tour in (
+            ("stencil2d:16x16", ["csr_scalar"], None),
+            ("stencil2d:16x16", ["csr_scalar", "csr_vector"], None),
+            (tour.matrix, tour.kernels, tour),
+        ):
+            self.browser.open(self.page(matrix, kernels, tour))
+            self.look("go(40); $('more').click(); showStop(1)")
+            for width in (320, 390, 600, 683, 701, 768, 900, 901, 1000, 1100, 1280, 1400):
+                self.at_size(width, 800)
+                wide = "new Promise(done => requestAnimationFrame(() => done(document.documentElement.scrollWidth)))"
+                self.assertEqual(self.look(wide), width, kernels)
+
+    def test_a_phone_shows_one_panel_of_one_kernel(self):
+        file = self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"])
+        self.at_size(400, 800)
+        self.browser.open(file)
+        visible = (
+            "[...document.querySelectorAll('.card[data-panel]')].filter(c => c.checkVisibility())"
+        )
+        for number, name in itertools.product((0, 1), self.look("PANELS")):
+            self.look(f"$('kernels').children[{number}].click()")
+            self.look(f"[...$('panels').children].find(b => b.textContent === '{name}').click()")
+            self.assertEqual(
+                self.look(f"[...new Set({visible}.map(c => c.dataset.panel))]"), [name]
+            )
+            self.assertTrue(self.look(f"{visible}.every(c => panes[{number}].box.contains(c))"))
+            self.assertEqual(self.box("$('bar')")[3], 800)  # stepping stays in reach
+
+    def test_what_the_numbers_mean_is_written_beside_them(self):
+        self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))
+        meanings = self.look("[...panes[0].totals.rows].slice(1).map(r => r.cells[3].textContent)")
+        self.assertEqual(len(meanings), 9)
+        self.assertTrue(all(len(meaning) > 10 for meaning in meanings), meanings)
+
+    def test_lines_of_ones_own_that_differ_are_marked(self):
+        found = watch.record(test_watch.SPMV, "stencil2d:6x5", ["csr_vector_8"])
+        mine = json.loads(json.dumps(found[0]))
+        mine["kernel"]["name"] = "my_csr_vector_8"
+        [source] = [one for one in mine["sources"] if "csr_vector.cuh" in one["file"]]
+        source["file"] = "/home/me/mine.cuh"
+        source["text"] = source["text"].replace("distance > 0;", "distance > 1;  // why?")
+        source["text"] = source["text"].replace("namespace spmv {", "namespace spmv::mine {")
+        file = self.scratch / "mine.html"
+        file.write_text(watch.page([*found, mine], []), encoding="utf-8")
+        self.browser.open(file)
+        marked = "panes.map(pane => [...pane.code.querySelectorAll('pre .differs')].map(row => row.children[2].textContent.trim()))"
+        self.look("step(1); step(1); go(40)")
+        [[theirs], [mine]] = self.look(marked)
+        self.assertIn("distance > 0;", theirs)
+        self.assertIn("distance > 1;", mine)
+        self.assertIn(
+            "not as in csr_vector_8", self.look("panes[1].code.querySelector('h3').textContent")
+        )
+
+    def test_a_live_page_keeps_its_choices_in_the_address(self):
+        """With a module in the place of live/package.py's, whose run is a recorded one that it renames."""
+        found = watch.record(test_watch.SPMV, "stencil2d:6x5", ["csr_vector_8"])
+        names = ["csr_scalar", *(f"csr_vector_{lanes}" for lanes in (2, 4, 8, 16, 32))]
+        module = {
+            "script": f"""const trace = {json.dumps(found[0])};
+              onmessage = ({{data: {{number, args}}}}) => {{
+                if (!args) return;
+                const after = word => args[args.indexOf(word) + 1];
+                trace.kernel.name = after("--kernel");
+                trace.matrix.name = after("--matrix");
+                trace.precision = after("--precision");
+                postMessage({{number, out: "", err: "", text: JSON.stringify(trace), milliseconds: 1}});
+              }};""",
+            "wasm": "",
+            "kernels": [{"name": name, "step": 3, "idea": ""} for name in names],
+        }
+        file = self.scratch / "live.html"
+        file.write_text(watch.page(found, [], live="live.js"), encoding="utf-8")
+        (self.scratch / "live.js").write_text(
+            f"var SPMV_LIVE = {json.dumps(module)}; dispatchEvent(new Event('spmv-live'));"
+        )
+        self.browser.open(file)
+        ran = "new Promise(done => { const wait = setInterval(() => { if ($('live').dataset.ran > %d) { clearInterval(wait); setTimeout(() => done($('about').textContent + ' ' + runs[0].name + ' ' + state.tick), 200); } }, 20); })"
+        self.look(
+            """(([kernel, , , , matrix, precision]) => {
+              kernel.value = "csr_vector"; precision.value = "f32"; precision.onchange();
+              matrix.value = "power law"; matrix.onchange();
+              const [lanes, , size] = document.querySelectorAll("#live input[type=range]");
+              lanes.value = 3; size.value = 100; size.oninput();
+            })(document.querySelectorAll("#live select"))"""
+        )
+        self.look(ran % 0)
+        self.look("go(7)")
+        before, address = self.look(ran % 0), self.look("location.hash")
+        self.assertRegex(before, r"^powerlaw:100x100,nnz=800: .* f32 csr_vector_8 7$")
+        self.browser.open(file, address)
+        self.assertEqual(self.look(ran % 0), before)
+
+    def test_print_keeps_colours(self):
+        self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="")
+        style = "getComputedStyle(document.querySelector('.lane'))"
+        self.assertEqual(self.look(f"{style}.printColorAdjust"), "exact")
+        self.assertFalse(self.look("$('bar').checkVisibility()"))
+        self.assertTrue(self.look("panes[0].lanesCard.checkVisibility()"))

@@ -64,7 +64,9 @@ const state = {
   tick: 0,
   focus: 0,
   playing: 0,
-  tour: -1
+  tour: -1,
+  opened: new URLSearchParams(),  // the address as the page was opened
+  choices: {}                     // of a live page (live/controls.js)
 };
 const momentOf = r => state.axis[state.tick][r];
 
@@ -80,6 +82,7 @@ class Pane {
     const {trace} = run;
     this.sentence = make("p", {className: "sentence"});
     this.sentence.setAttribute("aria-live", "polite");
+    this.line = make("code", {className: "line"});
     this.totals = make("table", {className: "totals"});
     this.bars = make("div", {className: "bars"});
     const choice = trace.kernel.choice ? `${trace.kernel.choice}; ` : "";
@@ -90,8 +93,10 @@ class Pane {
         make(
             "h2", {}, trace.kernel.name + " ",
             make("small", {textContent: `${choice}${trace.kernel.idea}`})),
-        this.sentence, ...failures, this.totals, this.bars);
-    this.grid = make("canvas", {title: "click to go there"});
+        this.sentence, this.line, ...failures);
+    const totals = card("what the run has asked for", this.totals, this.bars);
+    totals.classList.add("whole");
+    this.grid = make("canvas");
     this.grid.onclick = event => this.enter(event);
     const shown =
         new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
@@ -99,7 +104,7 @@ class Pane {
                          .filter(([name]) => shown.has(name))
                          .map(([name, text]) => colourKey(`var(--${name})`, text));
     this.gridCard = card(
-        "all warps, each from its own start", this.grid,
+        "all warps, each from its own start (click: go there)", this.grid,
         make(
             "div", {className: "legend"}, ...purposes,
             make("span", {textContent: "pale: few lanes are active"})));
@@ -122,9 +127,10 @@ class Pane {
       ["var(--fetched)", "fetched before"], ["var(--written)", "written"],
       ...run.parts.length ? [["var(--ghost)", "ghost entry"]] : []
     ];
-    const memory = card(
-        "memory, in sectors of 32 bytes and lines of 128", ...this.arrays.map(a => a.box),
-        make("div", {className: "legend"}, ...keys.map(key => colourKey(...key))));
+    const key = make("div", {className: "legend"}, ...keys.map(key => colourKey(...key)));
+    this.memory = make("div", {className: "arrays"}, ...this.arrays.map(a => a.box));
+    const memory = card("memory, in sectors of 32 bytes and lines of 128", this.memory, key);
+    memory.classList.add("memory");
     this.picture = make("canvas");
     this.matrixCard = card("matrix", this.picture);
     this.devices = make("canvas");
@@ -136,18 +142,21 @@ class Pane {
     this.countersCard = card("rows that the warps took from the counter", this.counters);
     this.countersCard.hidden = !run.arrays.some(isCounter);
     const left = make(
-        "div", {className: "column"}, this.code, this.lanesCard, this.exchangeCard,
+        "div", {className: "column"}, this.lanesCard, this.code, this.exchangeCard,
         this.countersCard, this.giversCard);
-    const right = make("div", {className: "column"}, this.devicesCard, memory, this.matrixCard);
+    const right = make("div", {className: "column"}, memory, this.devicesCard, this.matrixCard);
     this.box = make(
-        "section", {className: "pane", ariaLabel: trace.kernel.name}, top, this.gridCard, left,
-        right);
+        "section", {className: "pane", ariaLabel: trace.kernel.name}, top, left, right,
+        this.gridCard, totals);
     for (const [panel, cards] of Object.entries({
-           warps: [this.gridCard],
+           now: [
+             this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard, memory,
+             this.devicesCard
+           ],
            source: [this.code],
-           lanes: [this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard],
-           memory: [memory, this.devicesCard],
-           matrix: [this.matrixCard]
+           warps: [this.gridCard],
+           matrix: [this.matrixCard],
+           totals: [totals]
          }))
       for (const card of cards) card.dataset.panel = panel;
     this.box.addEventListener("pointerdown", () => {
@@ -169,27 +178,14 @@ class Pane {
   }
 
   makeTotals() {
-    const names = Object.keys(this.run.totals(0));
-    if (names.length > 9) this.totals.classList.add("wide");
-    const row = (title, className) => {
-      const cells = names.map(name => {
-        const cell = make("td");
-        cell.dataset.name = name;
-        return cell;
-      });
-      this.totals.append(make("tr", {className}, make("td", {textContent: title}), ...cells));
-      return cells;
-    };
-    this.totals.append(make(
-        "tr", {}, make("th"),
-        ...names.map(textContent => make("th", {
-                       textContent,
-                       title: COLUMNS[textContent] || COLUMNS[textContent.split(" ")[0]]
-                     }))));
-    this.soFar = row("so far", "now");
-    const end = row("at the end", "end");
-    names.forEach((name, i) => {
-      end[i].textContent = this.run.totals(this.run.count - 1)[name];
+    const cells = words => words.map(word => make("td", {textContent: word}));
+    this.totals.append(make("tr", {}, ...cells(["", "so far", "at the end", ""])));
+    this.soFar = Object.entries(this.run.totals(this.run.count - 1)).map(([name, end]) => {
+      const row =
+          make("tr", {}, ...cells([name, "", end, COLUMNS[name] || COLUMNS[name.split(" ")[0]]]));
+      row.dataset.name = name;
+      this.totals.append(row);
+      return row.cells[1];
     });
   }
 
@@ -240,6 +236,8 @@ class Pane {
       if (array.box.hidden) continue;
       array.array.space === "shared" ? this.drawBanks(array) : this.drawStrip(array);
     }
+    const touched = this.arrays.find(({box}) => !box.hidden && !box.classList.contains("idle"));
+    if (touched) scrollInto(this.memory, touched.box);
     if (run.parts.length) this.drawDevices();
     this.drawMatrix();
   }
@@ -250,25 +248,25 @@ class Pane {
     const {sums, count, parts, trace: {compulsory_bytes: needed}} = this.run;
     if (parts.length || !needed) return;
     const most = Math.max(needed, sums.sectors[count] * SECTOR);
-    const bar = (name, bytes, all, title) => make(
-        "div", {title}, make("span", {textContent: name}),
-        make("i", {style: `width: ${70 * bytes / most}%`}),
-        make("b", {textContent: `${number(bytes / 1e3)} kB`}));
+    const bar = (name, bytes, title) => make(
+        "div", {}, make("span", {textContent: name}),
+        make("i", {}, make("u", {style: `width: ${100 * bytes / most}%`})),
+        make("b", {textContent: `${number(bytes / 1e3)} kB`}), make("small", {textContent: title}));
     this.bars.replaceChildren(
         ...[[
           "asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"
         ],
             [
               "from L2", "l2Sectors",
-              `what the L1 of the block's multiprocessor does not have, as simt models the caches of an ${
-                  this.run.trace.caches_of}`
+              `what the L1 of the block's multiprocessor does not have (simt's model of the caches of an ${
+                  this.run.trace.caches_of})`
             ],
             [
               "from DRAM", "dramSectors",
               "what the L2 does not have, either, at the first product (stored sectors are written, not read)"
             ]]
-            .map(([name, sum, title]) => bar(name, sums[sum][end] * SECTOR, most, title)),
-        bar("needed", needed, most, "the matrix, x and y, each once"));
+            .map(([name, sum, title]) => bar(name, sums[sum][end] * SECTOR, title)),
+        bar("needed", needed, "the matrix, x and y, each once"));
   }
 
   // --- All warps
@@ -339,7 +337,10 @@ class Pane {
     const {run, moment, m, request} = this, {warp} = moment;
     const launch = run.launches[moment.launch];
     // A name is cut so that what stands behind it is seen.
-    const room = Math.floor((this.cells[0].clientWidth - 8) / 6.35);
+    const {clientWidth, clientHeight} = this.cells[0], style = getComputedStyle(this.cells[0]),
+                        size = parseFloat(style.fontSize);
+    const room = Math.floor((clientWidth - 2 * parseFloat(style.paddingLeft)) / (.605 * size)),
+          most = Math.min(3, Math.round((clientHeight - 16) / (1.25 * size)));
     const fit = (name, text) => (name.length + text.length > room ?
                                      `${name.slice(0, Math.max(1, room - text.length - 1))}…` :
                                      name) +
@@ -367,7 +368,7 @@ class Pane {
         const {array, element} = lane.last;
         if (array && !lane.last.named) lines.push([array.name, `[${element}]`]);
       }
-      const chosen = this.choose(lines);
+      const chosen = this.choose(lines, most);
       const word = {
         active: "",
         waiting: lane.did === "wait" ? "barrier" : "waits",
@@ -382,12 +383,12 @@ class Pane {
     });
   }
 
-  // Three variables fit: row, index and sum before others.
-  choose(lines) {
+  // As many variables as fit: row, index and sum before others.
+  choose(lines, most) {
     const rank = ([name]) => /^(row|k|sum)$/.test(name) ? 0 : /^row_/.test(name) ? 2 : 1;
     return lines.map((line, i) => [rank(line), i, line])
         .sort((a, b) => a[0] - b[0] || a[1] - b[1])
-        .slice(0, 3)
+        .slice(0, most)
         .sort((a, b) => a[1] - b[1])
         .map(entry => entry[2]);
   }
@@ -397,6 +398,7 @@ class Pane {
 
   showSource() {
     const {run, moment} = this;
+    this.line.innerHTML = "&nbsp;";
     if (moment.place < 0) return;
     const {file, line} = run.source(moment.place);
     if (file !== this.file) this.loadSource(file);
@@ -407,7 +409,7 @@ class Pane {
       if (at.file === file) counts.set(at.line, (counts.get(at.line) || 0) + 1);
     });
     for (const row of this.marked || []) {
-      row.className = "";
+      row.classList.remove("now");
       row.children[1].textContent = "";
       row.children[2].innerHTML = row.dataset.html;
     }
@@ -423,31 +425,37 @@ class Pane {
     }
     const row = mark(line);
     if (!row) return;
-    row.className = "now";
+    row.classList.add("now");
     row.children[1].textContent = `▸${lanesOf(moment.mask).length}`;
     if (moment.array)
       row.children[2].innerHTML = row.dataset.html.replace(
           new RegExp(`(?<![\\w">])(${moment.array.name}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
-    const top = row.offsetTop - this.code.offsetTop;
-    if (top < this.code.scrollTop + 20 || top > this.code.scrollTop + this.code.clientHeight - 60) {
-      this.code.scrollTop = top - this.code.clientHeight / 2 + 20;
-    }
+    this.line.innerHTML = row.children[2].innerHTML.trim();
+    this.line.classList.toggle("differs", row.classList.contains("differs"));
+    scrollInto(this.code, row);
   }
 
   loadSource(file) {
     this.file = file;
     const source = this.run.trace.sources[file], pre = make("pre");
+    const {text: other, name} = this.run.versionBeside(source, runs);
+    const differing = other ? differingLines(source.text, other) : new Set();
     this.rows = new Map();
     source.text.split("\n").forEach((line, i) => {
       if (/^\s*\/\/ exercise: /.test(line)) return;
-      const row = make("div", {}, make("i", {textContent: i + 1}), make("em"), make("code"));
+      const row = make(
+          "div", {className: differing.has(i) ? "differs" : ""}, make("i", {textContent: i + 1}),
+          make("em"), make("code"));
       row.dataset.html = highlight(line) || " ";
       row.children[2].innerHTML = row.dataset.html;
       this.rows.set(i + 1, row);
       pre.append(row);
     });
     this.code.replaceChildren(
-        make("h3", {textContent: source.file, style: "padding: 0 .6rem"}), pre);
+        make(
+            "h3", {}, source.file,
+            ...differing.size ? [colourKey("var(--differs)", `not as in ${name}`)] : []),
+        pre);
     this.marked = [];
   }
 
@@ -658,7 +666,8 @@ class Pane {
   // read.)
   window(made, rows, touched, limit) {
     const touchedRows = [...new Set(touched)].sort((a, b) => a - b);
-    const most = made.most = Math.max(made.most || 3, Math.min(limit, touchedRows.length));
+    const least = this.memory.clientWidth < 700 ? 1 : 3;
+    const most = made.most = Math.max(made.most || least, Math.min(limit, touchedRows.length));
     if (rows <= most) return Array.from({length: rows}, (_, i) => i);
     const chosen = new Set(touchedRows.slice(0, most));
     if (!chosen.size) chosen.add(Math.min(made.shown, rows - 1));
@@ -1084,6 +1093,38 @@ function describe(run, moment, request) {
   return [where, ...what, rest];
 }
 
+// The lines of `text`, counted from 0, that `other` has not in this order: no part of the longest
+// common subsequence. Comments and blanks do not count.
+function differingLines(text, other) {
+  const plain = source => source.split("\n").map(
+      line => line.replace(/\/\/.*|^\s*namespace.*/, "").replace(/\s+/g, ""));
+  const a = plain(text), b = plain(other).filter(line => line);
+  const common = Array.from({length: a.length + 1}, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; --i)
+    for (let j = b.length - 1; j >= 0; --j)
+      common[i][j] =
+          a[i] === b[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  const found = new Set();
+  for (let i = 0, j = 0; i < a.length;) {
+    if (a[i] === b[j])
+      ++i, ++j;
+    else if (j < b.length && common[i][j + 1] > common[i + 1][j])
+      ++j;
+    else if (a[i])
+      found.add(i++);
+    else
+      ++i;
+  }
+  return found;
+}
+
+// Scrolls `box`, and nothing around it, until `part` is seen.
+function scrollInto(box, part) {
+  const top = part.getBoundingClientRect().top - box.getBoundingClientRect().top,
+        room = box.clientHeight - part.offsetHeight;
+  if (top < 0 || top > room) box.scrollTop += top - room / 2;
+}
+
 const WORDS =
     /\b(template|typename|__global__|__device__|__forceinline__|__shared__|__restrict__|const|constexpr|int|unsigned|float|double|bool|void|if|else|for|while|return|break|continue|static|inline|struct|namespace|using|auto|true|false|extern|sizeof)\b/g;
 function highlight(line) {
@@ -1156,6 +1197,7 @@ function hatch(context, x, y, w, h, colour) {
 
 function go(tick) {
   state.tick = Math.max(0, Math.min(state.axis.length - 1, tick));
+  if (!panes[state.focus].box.classList.contains("chosen")) showPane();
   panes.forEach((pane, r) => {
     if (pane.m !== momentOf(r) || state.redraw) pane.show(momentOf(r));
   });
@@ -1172,12 +1214,13 @@ function go(tick) {
 }
 
 function redraw() {
+  fit();
   state.redraw = true;
   go(state.tick);
 }
 
 function writeUrl() {
-  const words = new URLSearchParams();
+  const words = new URLSearchParams(state.choices);
   words.set("kernel", runs[state.focus].name);
   words.set("event", runs[state.focus].moments[momentOf(state.focus)].event);
   if (state.tour >= 0) words.set("tour", state.tour + 1);
@@ -1274,6 +1317,7 @@ function showStop(number, move = true) {
       make(
           "div", {className: "steps"}, `${number + 1} of ${data.tour.length}`,
           button("‹ back", number - 1), button("next ›", number + 1), close));
+  redraw();
   const words = new URLSearchParams(location.hash.slice(1));
   if (move)
     goToEvent(stop.kernel, stop.event);
@@ -1284,6 +1328,7 @@ function showStop(number, move = true) {
 function closeTour() {
   state.tour = -1;
   $("tour").hidden = true;
+  redraw();
   writeUrl();
 }
 
@@ -1291,7 +1336,7 @@ function closeTour() {
 // ---------------------------------------------------------------------------------------
 
 // Shows `next`: {traces, tour, find, like}, at the first event of the kind `find`, where a product
-// is wrong, at the first request to the array `like`, or at the first stop of the tour.
+// is wrong, at the first request to the array `like`, or at the first step.
 function load(next) {
   play(false);
   data = next;
@@ -1301,6 +1346,14 @@ function load(next) {
   panes = runs.map((run, number) => new Pane(run, number));
   $("panes").className = runs.length > 1 ? "two" : "one";
   $("panes").replaceChildren(...panes.map(pane => pane.box));
+  $("kernels").replaceChildren(...runs.length < 2 ? [] : runs.map((run, r) => make("button", {
+                                                                    type: "button",
+                                                                    textContent: run.name,
+                                                                    onclick: () => {
+                                                                      state.focus = r;
+                                                                      go(state.tick);
+                                                                    }
+                                                                  })));
   const {matrix, precision, schedule} = data.traces[0];
   $("about").textContent = !matrix.rows ? matrix.name :
                                           `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${
@@ -1328,20 +1381,26 @@ function load(next) {
   state.axis = axisOf(
       runs.some(run => runs.some(other => other.name === "my_" + run.name)) ? "instruction" :
                                                                               "bytes");
-  const kind = data.find || "wrong",
-        r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
+  showPane();
+  const find = data.find || "wrong", r = runWith(find);
+  $("worst").hidden = runWith("worst") < 0;
   if (!document.body.dataset.ready && location.hash) {
     go(0);
     readUrl();
   } else if (r >= 0) {
-    $("kind").value = kind;
-    goTo(r, runs[r].kinds[kind][0]);
+    $("kind").value = find;
+    goTo(r, runs[r].kinds[find][0]);
   } else if (data.like)
     goTo(0, Math.max(0, runs[0].moments.findIndex(moment => moment.array?.name === data.like)));
-  else if (data.tour.length)
-    showStop(0);
   else
     go(0);
+  redraw();  // now that the sentence has its height
+}
+
+// The first run that has a moment of this kind, the one in focus before others; -1: none.
+function runWith(kind) {
+  const has = run => run?.kinds[kind]?.length > 0;
+  return has(runs[state.focus]) ? state.focus : runs.findIndex(has);
 }
 
 function start() {
@@ -1361,24 +1420,52 @@ function start() {
   };
   $("guide").onclick = () => showStop(Math.max(0, state.tour));
   $("quiz").onclick = () => quiz.toggle();
+  $("worst").onclick = () => {
+    const r = runWith("worst");
+    goTo(r, runs[r].kinds.worst[0]);
+  };
+  $("more").onclick = () =>
+      $("more").setAttribute("aria-expanded", $("bar").classList.toggle("all"));
   $("panels").append(...PANELS.map(
       name => make("button", {type: "button", textContent: name, onclick: () => showPanel(name)})));
-  showPanel("lanes");
+  showPanel(PANELS[0]);
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", readUrl);
   addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  state.opened = new URLSearchParams(location.hash.slice(1));
+  state.choices = Object.fromEntries(
+      [...state.opened].filter(([name]) => !["kernel", "event", "find", "tour"].includes(name)));
   load(JSON.parse($("data").textContent));
   document.body.dataset.ready = "yes";
 }
 
-// On a narrow screen one kind of panel is shown (page.css).
-const PANELS = ["warps", "source", "lanes", "memory", "matrix"];
+// On a narrow screen one kernel and one kind of panel are shown (page.css); now: lanes and memory.
+const PANELS = ["now", "source", "warps", "matrix", "totals"];
 function showPanel(name) {
   document.body.dataset.panel = name;
   for (const button of $("panels").children)
     button.setAttribute("aria-pressed", button.textContent === name);
   if (panes) redraw();
+}
+
+function showPane() {
+  panes.forEach(({box}, r) => box.classList.toggle("chosen", r === state.focus));
+  [...$("kernels").children].forEach(
+      (button, r) => button.setAttribute("aria-pressed", r === state.focus));
+  state.redraw = true;
+}
+
+// The height from the lanes to the end of the first screen: page.css lets source and memory scroll
+// in it.
+function fit() {
+  $("panes").classList.toggle("stacked", runs.length > 1 || innerWidth <= 900);
+  const below = getComputedStyle($("bar")).position === "fixed" ? $("bar").offsetHeight : 0;
+  for (const {box, lanesCard} of panes) {
+    const {top, height} = lanesCard.getBoundingClientRect();
+    box.style.setProperty("--room", `${innerHeight - top - scrollY - below}px`);
+    box.style.setProperty("--lanes", `${height}px`);
+  }
 }
 
 function onKey(event) {

@@ -119,13 +119,10 @@ function startLive({script, wasm, kernels}) {
     sizeText.textContent = size.value;
     eachText.textContent = each.value;
   };
-  const setMatrix = () => {
+  const setRanges = () => {
     const kind = MATRICES[matrix.value];
-    if (kind) {
-      [size.min, size.max, size.value] = kind.size;
-      if (kind.each) [each.min, each.max, each.value] = kind.each;
-    }
-    choose();
+    if (kind) [size.min, size.max, size.value] = kind.size;
+    if (kind?.each) [each.min, each.max, each.value] = kind.each;
   };
   // What a kernel asked for on this matrix, of all kernels that have run on it.
   const showSeen = found => {
@@ -149,7 +146,12 @@ function startLive({script, wasm, kernels}) {
                 "tr", {className: name === chosen() ? "now" : ""}, make("td", {textContent: name}),
                 ...heads.map(head => make("td", {textContent: cells[head]})))));
   };
+  // The address names what was chosen, so that it can be sent, and opens with it.
+  const controls =
+      {run: kernel, beside, mistake, matrix, precision, schedule, threads, lanes, size, each, gpus};
   const run = () => {
+    state.choices =
+        Object.fromEntries(Object.entries(controls).map(([name, {value}]) => [name, value]));
     const other = beside.value && WAYS.includes(beside.value) === isWay() ? [beside.value] : [];
     const wanted = [...new Set([...other, chosen()])];
     says.textContent = "runs …";
@@ -213,6 +215,8 @@ function startLive({script, wasm, kernels}) {
     document.title = `${runs.map(other => other.name).join(" and ")} on ${traces[0].matrix.name}`;
     document.querySelector("h1").textContent = document.title;
     showSeen(traces);
+    if (number === 1 && state.opened.has("run") && state.opened.has("event"))
+      goToEvent(state.opened.get("kernel"), +state.opened.get("event"));
     box.dataset.ran = number;
   };
   startWorker();
@@ -241,7 +245,10 @@ function startLive({script, wasm, kernels}) {
   for (const control of [kernel, beside, mistake, precision, schedule, threads])
     control.onchange = choose;
   for (const control of [lanes, size, each, gpus]) control.oninput = choose;
-  matrix.onchange = setMatrix;
+  matrix.onchange = () => {
+    setRanges();
+    choose();
+  };
 
   // As the page opened.
   const {kernel: shown, matrix: of} = runs[runs.length - 1].trace,
@@ -252,9 +259,21 @@ function startLive({script, wasm, kernels}) {
   if (runs.length > 1) beside.value = choiceOf(runs[0].name);
   const steps = lanesOfFamily(kernel.value), own = shown.name.match(LANES_PER_ROW);
   lanes.value = Math.max(0, own ? steps.indexOf(+own[1]) : 0);
-  [size.min, size.max, size.value] = MATRICES[matrix.value].size;
+  setRanges();
   if (grid) size.value = grid[1];
   showChoice();
+
+  // As its address says. A file of one's own has to be dropped onto the page again.
+  if (!state.opened.has("run")) return;
+  const setFrom = (name, control) => {
+    const value = state.opened.get(name), of = control.options;
+    if (value !== null && (!of || [...of].some(option => option.value === value)))
+      control.value = value;
+    if (control === kernel) lanes.max = Math.max(1, lanesOfFamily(kernel.value).length - 1);
+    if (control === matrix) setRanges();
+  };
+  Object.entries(controls).forEach(entry => setFrom(...entry));
+  choose();
 }
 if (window.SPMV_LIVE)
   startLive(window.SPMV_LIVE);
