@@ -428,63 +428,81 @@ def scan_rounds(picture, trace, warp=1):
     picture.in_turn(2.5)
 
 
-def carries(picture, trace):
-    """The nonzeros of a block in the order of its warps: rows that a border cuts need a carry."""
-    shares = []
-    for warp in range(8):
-        rows = [
-            v
-            for r in accesses(trace, "row_indices", warp=warp)
-            if len(r[0]) == 32 and len(set(r[1])) == 32
-            for v in r[3]
-        ]
-        if rows:
-            shares.append(rows)
-    cut = [rows[-1] for rows, after in zip(shares, shares[1:]) if rows[-1] == after[0]]
-    picture.description = (
-        f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
-        f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}."
-    )
-    left, room, y = 80, WIDTH - 100, 40
-    most = max(map(len, shares))
+def carries(picture, trace, first=4, shown=9):
+    """The borders between the last warps of a block: tail, head, and who adds them up."""
+    tiles = []
+    for block, warp in [*((0, warp) for warp in range(first, 8)), (1, 0)]:
+        requests = accesses(trace, "row_indices", block=block, warp=warp)
+        tiles.append(
+            [v for r in requests if len(r[0]) == 32 and len(set(r[1])) == 32 for v in r[3]]
+        )
+    *tiles, after = tiles
+    cuts = [tile[-1] == following[0] for tile, following in zip(tiles, [*tiles[1:], after])]
+    left, box, far = 66, 27, 436
     hue = lambda row: colour((row * 9) % 32)  # noqa: E731
-    for warp, rows in enumerate(shares):
-        picture.text(10, y + 13, f"warp {warp}")
-        begin = 0
-        for k in range(1, len(rows) + 1):
-            if k < len(rows) and rows[k] == rows[begin]:
-                continue
-            open_left = begin == 0 and warp > 0 and shares[warp - 1][-1] == rows[0]
-            open_right = (
-                k == len(rows) and warp + 1 < len(shares) and shares[warp + 1][0] == rows[-1]
-            )
-            picture.rect(
-                left + begin * room / most,
-                y,
-                (k - begin) * room / most - 0.8,
-                18,
-                fill=hue(rows[begin]),
-                opacity=None if open_left or open_right else ".55",
-            )
-            if open_right:
-                picture.add(
-                    "path",
-                    d=f"M{left + room:.1f} {y + 9} h9 v25 H{left - 12} v27 h8",
-                    class_="frame",
-                    stroke_width="1.3",
+    told, y = [], 46
+    picture.text(
+        left, y - 10, f"the first {shown} nonzeros of the tile, with their rows", "soft small"
+    )
+    picture.text(far, y - 10, f"the last {shown}", "soft small")
+    picture.text(far + shown * box + 12, y - 10, "the warp itself writes", "soft small")
+    for number, tile in enumerate(tiles):
+        warp = first + number
+        head = tile.count(tile[0]) if number and cuts[number - 1] else 0
+        tail = tile.count(tile[-1]) if cuts[number] else 0
+        picture.text(10, y + 14, f"warp {warp}", "ink")
+        for begin, rows, of_cut in (
+            (left, tile[:shown], lambda k: k < head),
+            (far, tile[-shown:], lambda k: k >= shown - tail),
+        ):
+            for k, row in enumerate(rows):
+                x = begin + k * box
+                picture.rect(
+                    x, y, box - 2, 20, rx=2, fill=hue(row), opacity=None if of_cut(k) else ".35"
                 )
-                picture.text(
-                    left + room / 2,
-                    y + 30,
-                    f"row {rows[-1]} goes on: its sum so far is carried",
-                    "ink small",
-                    "middle",
-                )
-            begin = k
-        y += 52
+                picture.text(x + box / 2 - 1, y + 14, row, "ink small mono", "middle")
+        picture.text(
+            (left + shown * box + far) / 2,
+            y + 14,
+            f"... {len(tile) - 2 * shown} more ...",
+            "soft small",
+            "middle",
+        )
+        whole = [
+            row for row in dict.fromkeys(tile) if row not in (head and tile[0], tail and tile[-1])
+        ]
+        picture.text(
+            far + shown * box + 12, y + 14, f"y[{whole[0]}] to y[{whole[-1]}]", "ink small mono"
+        )
+        if head:
+            picture.text(left, y + 34, f"head: {head} of row {tile[0]}", "ink small")
+        if tail:
+            picture.text(
+                far + shown * box - 2, y + 34, f"tail: {tail} of row {tile[-1]}", "ink small", "end"
+            )
+            into = (
+                f"head of warp {warp + 1}"
+                if number + 1 < len(tiles)
+                else "what the next block adds"
+            )
+            total = f"y[{tile[-1]}] = tail of warp {warp} + {into}"
+            picture.text((left + far + shown * box) / 2, y + 48, total, "ink small mono", "middle")
+            told.append(f"warp {warp} has {tail} nonzeros of row {tile[-1]}, its tail; {total}")
+        y += 66
+    ends = (
+        "goes on in the next block: its tail becomes the carry of the block"
+        if cuts[-1]
+        else "ends with the block: its carry is 0"
+    )
     picture.note(
-        y + 6,
-        "Whole rows are written by the warp that has them; of a row that is cut, one thread adds up the parts after a barrier.",
+        y + 2,
+        f"{trace['kernel']['name']} on {trace['matrix']['name']}, the last warps of the first block. After a barrier one thread adds tails and heads.",
+        f"The last row {ends}.",
+    )
+    picture.description = (
+        f"Nonzeros at both ends of the tiles of warps {first} to 7 of a block of {trace['kernel']['name']}, with their rows. "
+        + ". ".join(told)
+        + f". The last row {ends}."
     )
 
 
@@ -1239,34 +1257,65 @@ def sparsity(program, files):
 # --- The primer -----------------------------------------------------------------------------------
 
 
-def launch_of_threads(picture, trace):
-    """Blocks, warps and lanes of a launch; a thread that stores nothing is grey."""
-    threads, blocks = trace["launches"][0]["block"][0], trace["launches"][0]["grid"][0]
-    warps, gap, left = threads // 32, 26, 62
+def launch_of_threads(picture):
+    """Blocks, warps and lanes of first.cu's launch; a thread that returns at the guard is grey."""
+    source = (ROOT / "common/primer/first.cu").read_text(encoding="utf-8")
+    elements = int(re.search(r"const int n = (\d+);", source)[1])
+    blocks, threads = map(int, re.search(r"add_kernel<<<(\d+), (\d+)>>>", source).groups())
+    warps, gap, left = threads // 32, 22, 62
     pitch = (WIDTH - left - 12 - gap * (blocks - 1)) / blocks / 32
-    told, rows = [], 0
+    told = []
     for block in range(blocks):
-        x0, first = left + block * (32 * pitch + gap), rows
+        x0, first = left + block * (32 * pitch + gap), block * threads
         for warp in range(warps):
             y = 62 + warp * 20
-            stores = accesses(trace, "y", "store", block=block, warp=warp)
-            active = set(stores[0][0]) if stores else set()
-            rows += len(active)
             if block == 0:
                 picture.text(left - 8, y + 11, f"warp {warp}", "soft small", "end")
+            active = {lane for lane in range(32) if first + 32 * warp + lane < elements}
             lanes_row(picture, x0, y, pitch, active, gap=1, tall=14, rx=1.5)
         picture.text(x0, 44, f"block {block}", "ink")
         picture.text(x0, 57, "lane 0", "soft small")
         picture.text(x0 + 32 * pitch, 57, "lane 31", "soft small", "end")
-        told.append(f"block {block}: rows {first} to {rows - 1}")
-        picture.text(x0 + 52, 44, f"rows {first} to {rows - 1}", "soft small")
-    y = 62 + warps * 20 + 14
+        told.append(f"block {block}: sum[{first}] to sum[{min(first + threads, elements) - 1}]")
+        picture.text(x0 + 52, 44, told[-1].split(": ")[1], "soft small")
     picture.note(
-        y,
-        f"A square is a thread, a line of 32 squares a warp. {trace['kernel']['name']} on {trace['matrix']['name']}, {rows} rows: "
-        f"{blocks} blocks of {threads} threads. Grey: threads past the last row, which return.",
+        62 + warps * 20 + 14,
+        f"A square is a thread, a line of 32 squares a warp. add_kernel<<<{blocks}, {threads}>>> for {elements} elements. "
+        f"Grey: the {blocks * threads - elements} threads past the last element, which return.",
     )
-    picture.description = f"{blocks} blocks of {warps} warps of 32 lanes: {'; '.join(told)}. {blocks * threads - rows} threads have no row."
+    picture.description = f"{blocks} blocks of {warps} warps of 32 lanes: {'; '.join(told)}. {blocks * threads - elements} threads have no element."
+
+
+def strides_over_banks(picture, shown=6):
+    """The first lanes of a request to shared memory, on the word that each wants: a column is a bank."""
+    told, box = [], 8
+    for panel, stride in enumerate((1, 32, 33)):
+        left = 14 + panel * 300
+        words = [stride * lane for lane in range(32)]
+        passes = max(sum(word % 32 == bank for word in words) for bank in range(32))
+        picture.text(
+            left, 44, f"lane reads word {stride} x lane" if stride > 1 else "lane reads word lane"
+        )
+        picture.text(left, 60, "bank 0", "soft small")
+        picture.text(left + 32 * box, 60, "bank 31", "soft small", "end")
+        for line in range(shown):
+            for bank in range(32):
+                word = 32 * line + bank
+                look = {"fill": colour(words.index(word))} if word in words else {"class_": "quiet"}
+                picture.rect(left + bank * box, 66 + line * 14, box - 1, 12, **look)
+        picture.text(
+            left,
+            66 + shown * 14 + 16,
+            plural(passes, "pass").replace("passs", "passes"),
+            "bad" if passes > 1 else "ink",
+        )
+        told.append(f"Stride {stride}: {32 // passes} banks serve the 32 lanes, in {passes} turns")
+    picture.note(
+        66 + shown * 14 + 36,
+        f"A square is a word of 4 bytes, a column a bank; the first {32 * shown} words of shared memory. Coloured: words that lanes read. "
+        "A bank serves one word per pass.",
+    )
+    picture.description = ". ".join(told) + "."
 
 
 def three_requests(picture, trace):
@@ -1671,11 +1720,8 @@ SPARSITY = "sparsity"
 
 # {name: (title, how it is drawn, the matrices and kernels that are traced for it)}
 PICTURES = {
-    "primer_launch": (
-        "A launch: grid, blocks, warps, lanes",
-        launch_of_threads,
-        ("stencil2d:24x24", "csr_scalar"),
-    ),
+    "primer_launch": ("A launch: grid, blocks, warps, lanes", launch_of_threads),
+    "primer_banks": ("Shared memory: 32 banks, one word from each per pass", strides_over_banks),
     "primer_sectors": (
         "Three requests of a warp, and the sectors that they touch",
         three_requests,
@@ -1716,7 +1762,7 @@ PICTURES = {
         "Atomics on y: lanes on the same element take turns",
         collisions,
         (STENCIL, "atomic_coo"),
-        (STENCIL, "atomic_coo_sorted"),
+        (STENCIL, "atomic_coo_warp"),
     ),
     "05_scan_rounds": (
         "segscan_block: sums of rows in log2 rounds",
