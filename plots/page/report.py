@@ -203,9 +203,6 @@ def claims_summary(rows, every):
         lines.append(
             f'<tr><th scope=row><a href="#claims">{escape(paper)}</a></th><td>{marks}</td></tr>'
         )
-    lines.append(
-        "<tr><th scope=row>Emmanuel and Vorobyev</th><td class=soft>a report without measurements</td></tr>"
-    )
     others = (
         f"; what it has no records of, on {' or '.join(data.device for data in every[1:])}"
         if every[1:]
@@ -225,7 +222,7 @@ def claims_section(rows, devices):
             lines.append(f"<tr><th colspan={width} scope=rowgroup>{escape(paper)}</th></tr>")
         last = paper
         ours_of = "".join(
-            f'<td><span class="verdict {of.verdict or "none"}">{of.verdict}</span>{escape(of.text)}</td>'
+            f'<td><span class="verdict {of.verdict or "none"}">{of.told}</span>{escape(of.text)}</td>'
             for of in found
         )
         lines.append(
