@@ -1,7 +1,18 @@
 # SpMV on GPUs in ten steps. `make help` lists what there is to do.
 include common/build/build.mk
+# A reader's version of a step's kernel: make bench KERNEL=STEP:FILE measures it; all else is the step's.
 ifneq ($(KERNEL),)
-  $(call refuse,KERNEL=$(KERNEL): name the step of which it is a version: make -C 03_csr_vector run KERNEL=$(KERNEL))
+  OWN_STEP := $(firstword $(subst :, ,$(KERNEL)))
+  ifeq ($(findstring :,$(KERNEL))$(filter-out bench,$(MAKECMDGOALS)),:)
+    ifeq ($(filter $(OWN_STEP),$(STEPS)),)
+      $(call refuse,KERNEL=$(KERNEL): no step is called $(OWN_STEP); for example KERNEL=03_csr_vector:mine.cuh)
+    endif
+    OWN_FILE := $(shell own=$(call typed,KERNEL); printf '%s' "$${own#*:}")
+    OWN := $(shell python3 $(ROOT)/common/coursework/mine.py $(ROOT)/$(OWN_STEP) $(call quoted,$(OWN_FILE)) $(call quoted,$(PWD)) $(ROOT)/build/mine)
+    $(if $(OWN),,$(shell false $(or_quit))$(error KERNEL=$(value KERNEL) cannot be used))
+  else
+    $(call refuse,KERNEL=$(KERNEL): name the step of which it is a version: make -C 03_csr_vector run KERNEL=$(KERNEL))
+  endif
 endif
 
 include 10_multigpu/programs.mk
@@ -9,6 +20,12 @@ include 10_multigpu/programs.mk
 PRECISION ?= f64
 SPMV := $(OUT)/spmv
 TESTS := $(OUT)/tests
+ifneq ($(OWN),)
+  # build/mine/KEY/STEP/stage.cu, and a program that has it beside every step.
+  SPMV := $(OUT)/mine/$(word 3,$(subst /, ,$(patsubst $(ROOT)/%,%,$(firstword $(OWN)))))/spmv-all
+$(SPMV): $(call object,$(OWN))
+$(call object,$(OWN)): private WARNINGS += -Wfatal-errors -Wno-unused-parameter
+endif
 
 $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEPS)))
 	$(link)
@@ -143,16 +160,22 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 	@plots/python.sh common/pages/update_readmes.py $(ARGS)
 
 # SET (those of plots/measure/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure/measure.py.
-bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
-	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices $(call typed,$(if $(MATRICES),MATRICES,MATRIX)) \
-	  --kernels $(call typed,KERNELS) --precisions $(call typed,PRECISIONS) $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
+# KERNEL=STEP:FILE, in the place of SET: plots/measure/mine.py.
+bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds), or yours (KERNEL=STEP:FILE, MATRICES='dir/*')
+	@$(MEASURE) $(or $(SET),quick) $(if $(OWN),--mine $(call typed,KERNEL)) --spmv $(SPMV) --matrices $(call typed,$(if $(MATRICES),MATRICES,MATRIX)) \
+	  --kernels $(call typed,KERNELS) --precisions $(call typed,PRECISIONS) $(if $(LIMIT),--limit $(LIMIT)) $(ARGS) $(or_quit)
 
 evidence: $(SPMV)  ## which records are stale or missing, and what measures them (BACKEND=cuda: notes this build's code first)
 	@$(MEASURE:%measure.py=%evidence.py) --spmv $(SPMV) $(if $(filter cuda,$(BACKEND)),--update) $(ARGS)
 
-figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
+ifneq ($(MINE),)
+figures:
+	@plots/python.sh plots/measure/mine.py $(call typed,MINE) $(if $(FORMAT),--format $(call typed,FORMAT)) $(ARGS) $(or_quit)
+else
+figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/ (MINE=name: of your own kernel)
 	@plots/python.sh plots/papers/figures.py $(ARGS)
 	@$(MAKE) BACKEND=cpu pictures ARGS=
+endif
 
 # FILES: a directory with the matrices of this page's table, which data/ has not all.
 pictures: $(SPMV)  ## only those of the lessons, from traces, and of the README's matrices, from FILES=directory
@@ -237,7 +260,7 @@ size:  ## lines of code per room, a line counted once per 100 columns begun
 clean:  ## remove what was built
 	@rm -rf build
 
-FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path './.*' \) -prune -o \( -name '*.hpp' -o \
+FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path ./plots/mine -o -path './.*' \) -prune -o \( -name '*.hpp' -o \
   -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.js' -o -name 'cuda_runtime.h' \) -print)
 RUFF_FORMAT := if command -v ruff >/dev/null; then ruff format --quiet
 format:  ## format all sources

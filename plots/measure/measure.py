@@ -6,6 +6,7 @@
     make bench SET=full LIMIT=600       start nothing new after 600 s; call again to go on
     make bench MATRICES=cant,rma10 KERNELS='csr_*,cusparse_*' PRECISIONS=f64
     make bench ARGS=--sets              the sets, and what each is for
+    make bench KERNEL=03_csr_vector:mine.cuh MATRICES='dir/*.mtx.gz'       a kernel of yours, also without a GPU: mine.py
 
 Each matrix and precision is a process of its own with a time limit: what goes wrong there costs no
 other. While one process measures on a GPU, others prepare the next matrices (reading or generating, conversion to
@@ -44,6 +45,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import mine
 import prove_counters
 from record_format import (
     RecordError,
@@ -172,7 +174,8 @@ def output_of(command):
 class Store:
     """Records of one device: what is there, and where new ones go."""
 
-    def __init__(self, device, results, has_gpu, fresh=False, stale=False):
+    def __init__(self, device, results, has_gpu, fresh=False, stale=False, known=None):
+        """`known`: where records are, too, of what need not be measured again; default: RESULTS."""
         self.directory, self.has_gpu, self.fresh, self.stale = (
             results / device,
             has_gpu,
@@ -180,7 +183,9 @@ class Store:
             stale,
         )
         self.lock = threading.Lock()
-        self.places = dict.fromkeys((RESULTS / device, self.directory))
+        self.places = dict.fromkeys(
+            (*(place / device for place in known or [RESULTS]), self.directory)
+        )
         self.done, self.touched = {}, set()
 
     def done_in(self, file):
@@ -259,9 +264,9 @@ def still_to_do(job, store, devices):
     return Job(keys, job.matrix, job.precision, kernels)
 
 
-def plan(arguments, machine, store):
-    """The jobs that are still to be done, in order."""
-    groups = [group for name in arguments.sets for group in groups_of(name)]
+def plan(arguments, machine, store, own=None):
+    """The jobs that are still to be done, in order. `own`: in the place of the sets."""
+    groups = own or [group for name in arguments.sets for group in groups_of(name)]
     backend = machine.environment["backend"]
     groups = [(name, keys) for name, keys in groups if keys.get("backend", backend) == backend]
     if not groups:
@@ -270,10 +275,10 @@ def plan(arguments, machine, store):
     for pattern in patterns:
         if not any(fits(kernel["name"], [pattern]) for kernel in machine.kernels):
             raise RecordError(f"no kernel is called {pattern}; `make list` names them")
-    jobs = []
+    jobs, matrices = [], mine.matrices_in(arguments.matrices)
     for name, keys in groups:
         if patterns:
-            keys = {**keys, "kernels": patterns}
+            keys = {**keys, "kernels": [*keys["kernels"], *patterns] if own else patterns}
         is_info = (
             keys.get("tool") == "info"
         )  # which looks at a matrix, whatever the kernel and precision
@@ -282,7 +287,7 @@ def plan(arguments, machine, store):
         if kernels or is_info:
             jobs += [
                 Job(keys, matrix, precision, kernels)
-                for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files)
+                for matrix in matrices or matrices_of(keys, machine.files)
                 for precision in precisions
             ]
     return merged(
@@ -700,11 +705,6 @@ def words(text):
     return [word for word in text.split(",") if word]
 
 
-def names_in(text):
-    """Names of matrices with commas between; a comma before "key=" is within a name."""
-    return [name for name in re.split(r",(?![a-z_]+=)", text) if name]
-
-
 def run_id():
     """As the program makes them: when the run began, and the process."""
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -721,14 +721,19 @@ def arguments_of(argv):
         help="of measurements.toml; default quick",
     )
     parser.add_argument("--spmv", help="the program")
-    parser.add_argument("--matrices", default="", help="with commas: these and no others")
+    parser.add_argument(
+        "--matrices", default="", help="with commas, or patterns of files: these and no others"
+    )
     parser.add_argument("--kernels", default="", help="names or patterns, with commas")
+    parser.add_argument(
+        "--mine", metavar="STEP:FILE", help="in the place of sets: this version of a step's kernel"
+    )
     parser.add_argument("--precisions", default="", help="f64,f32")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds for all")
     parser.add_argument(
         "--timeout", type=float, default=600, help="seconds for a matrix and precision"
     )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
+    parser.add_argument("--results", type=Path, help="where DEVICE/ is")
     parser.add_argument("--device", help="a directory other than that of this machine's device")
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
     parser.add_argument(
@@ -746,7 +751,8 @@ def arguments_of(argv):
 def command_of(arguments):
     """What a reader types to have it again."""
     quote = "'" if len(arguments.sets) > 1 else ""
-    return f"make bench SET={quote}{' '.join(arguments.sets)}{quote}" + "".join(
+    sets = f"SET={quote}{' '.join(arguments.sets)}{quote}"
+    return f"make bench {f'KERNEL={arguments.mine}' if arguments.mine else sets}" + "".join(
         f" {name.upper()}='{value}'"
         for name in ("matrices", "kernels", "precisions")
         if (value := getattr(arguments, name))
@@ -762,10 +768,18 @@ def run(arguments):
         raise RecordError("--spmv says which program measures; `make bench` gives it")
     if not shutil.which(arguments.spmv):
         raise RecordError(f"{arguments.spmv} is not there; `make build` makes it")
+    arguments.results = arguments.results or (mine.PLACE if arguments.mine else RESULTS)
     machine, run = Machine(arguments.spmv), run_id()
-    device = arguments.device or machine.directory()
-    store = Store(device, arguments.results, machine.has_gpu, arguments.fresh, arguments.stale)
-    jobs = plan(arguments, machine, store)
+    device, results, own = arguments.device or machine.directory(), arguments.results, None
+    if arguments.mine:
+        file, keys = mine.group(arguments.mine, machine)
+        if not mine.matrices_in(arguments.matrices):
+            raise RecordError("which matrices? MATRICES='directory/*.mtx.gz'")
+        own, results = [(file.stem, keys)], mine.begin(file, results)
+    store = Store(
+        device, results, machine.has_gpu, arguments.fresh, arguments.stale, own and [results]
+    )
+    jobs = plan(arguments, machine, store, own)
     print(
         f"{len(jobs)} matrices and precisions to measure on {device}"
         + ("" if jobs else ": all have records"),
@@ -788,8 +802,10 @@ def run(arguments):
         )
     print(
         f"{len(jobs) - left - failed} done, {failed} with failures, in"
-        f" {minutes(time.monotonic() - start)}; records: {arguments.results / device}"
+        f" {minutes(time.monotonic() - start)}; records: {results / device}"
     )
+    if own:
+        mine.end(file, results / device)
     return 1 if failed else 0
 
 

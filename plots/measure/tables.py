@@ -1,5 +1,6 @@
 """Tables, for Markdown and for the HTML report."""
 
+import re
 from html import escape
 
 from records import STAND_IN, number
@@ -28,6 +29,18 @@ class Table:
         ]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return "\n".join(lines + [""] + [f"{note}  " for note in self.notes]).rstrip() + "\n"
+
+    def latex(self):
+        """A table of LaTeX's own, without packages; the notes are comments."""
+
+        def line(cells):
+            text = " & ".join(re.sub(r"([_%&#$])", r"\\\1", cell) for cell in cells)
+            return text.replace(DASH, "--") + r" \\"
+
+        head = [*(f"% {note}" for note in [self.title, *self.notes])]
+        shape = "l" * self.words + "r" * (len(self.columns) - self.words)
+        body = [line(self.columns), r"\hline", *map(line, self.rows)]
+        return "\n".join([*head, rf"\begin{{tabular}}{{{shape}}}", *body, r"\end{tabular}", ""])
 
     def html(self):
         def line(cells, tag):
