@@ -43,6 +43,23 @@ def host(data, table):
     )
 
 
+def host_note(data, table, cpu):
+    """Which library on which processor, with how many threads, and what its times leave out."""
+    of = [
+        data.times[m, p, cpu]
+        for m in matrices_of(table).matrices()
+        for p in style.PRECISIONS
+        if (m, p, cpu) in data.times
+    ]
+    if not of:
+        return f"CPU: {HOSTS[cpu]} on the host of the GPU (the paper: MKL)."
+    before = max(r.get("preprocess_ms", 0) for r in of)
+    return (
+        f"CPU: {HOSTS[cpu]} (the paper: MKL) on the host of the GPU, {of[0].get('processor', 'a CPU')}; the records do not say with how many threads."
+        + f" Not in its times: up to {cell(before)} ms of preprocess per matrix." * (before >= 0.01)
+    )
+
+
 def remark(data, table):
     """What multiplies, and how much faster oneMKL is than a slower library where it was measured, too."""
     cpu = host(data, table)
@@ -53,7 +70,7 @@ def remark(data, table):
     }
     return (
         "COO, ELL, HYB: kernels coo, ell and hyb of step 08; CSR: csr_vector_shared, a warp per row as in the paper's figure 9; "
-        f"CPU: {HOSTS[cpu]} on the host of the GPU (the paper: MKL)."
+        + host_note(data, table, cpu)
         + (
             f" oneMKL was measured on {style.listed(faster)} only, and is {cell(min(faster.values()))} to {cell(max(faster.values()))} times "
             "as fast there, in single precision."
@@ -126,6 +143,7 @@ def picture(number, table, keep, title):
                 else ", stand-ins last."
             )
             + f" {remark(data, table)} {style.WARM}"
+            + "".join(f" {note}" for note in too_scattered(table // 2, data))
         )
         if uneven := {
             r["matrix"]: r
@@ -140,6 +158,19 @@ def picture(number, table, keep, title):
 
     draw.__doc__ = f"GFLOP/s of COO, CSR, ELL and HYB on {title}."
     return draw
+
+
+def too_scattered(number, data):
+    """A note on the stand-ins whose nonzeros lie more than twice as far from the diagonal as the paper prints, or less than half."""
+    ratios = {}
+    for row in published(f"bylina_2011_table{number}"):
+        info = data.shapes.get(row["matrix"])
+        if info and info["matrix"]["source"] == "stand-in":
+            ratios[row["matrix"]] = info["dispersion"] / float(row["dispersion"])
+    said = [f"{m} {cell(r)} times" for m, r in ratios.items() if not 0.5 <= r <= 2]
+    return [
+        f"Stand-ins that are scattered otherwise than the paper's dispersions say: {', '.join(said)}."
+    ] * bool(said)
 
 
 def sizes_table(number, data):
@@ -161,6 +192,7 @@ def sizes_table(number, data):
             "density": lambda info: f"{info['mean_row']:.2f}",
             "dispersion": lambda info: f"{info['dispersion']:.6f}",
         },
+        notes=too_scattered(number, data),
     )
 
 

@@ -143,6 +143,12 @@ def under_the_roof(axes, points, shares, edge, copy):
     axes.yaxis.set_major_formatter("{x:g}")
 
 
+def of_files(data, names):
+    """How many of the matrices are real files."""
+    files = sum(data.source(name) == "file" for name in names)
+    return f"{files} of them {'a real file' if files == 1 else 'real files'}"
+
+
 def roofline(data, gaps):
     """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
     copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=0)
@@ -168,7 +174,7 @@ def roofline(data, gaps):
     figure = style.new_figure(
         10,
         1.2 + 2.4 * lines,
-        f"Roofline: the best kernel of each step on {len(names)} large matrices, {data.device}, cold L2",
+        f"Roofline: the best kernel of each step on {len(names)} large matrices, {of_files(data, names)}, {data.device}, cold L2",
     )
     every = [x for of in points.values() for found in of.values() for x, _ in found.values()]
     edge = [min(every) * 0.8, max(every) * 1.25]

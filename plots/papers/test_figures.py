@@ -18,6 +18,7 @@ import claims
 import figures
 import he_gao
 import kinds
+import lightspmv
 import ladder
 import ours
 import record_format
@@ -805,6 +806,32 @@ class Report(Case):
         self.assertEqual(
             claims.elsewhere([first, other], [found[0], claims.Ours("", "")], first), ""
         )
+
+    def test_what_captions_say_of_the_papers_tables(self):
+        self.assertEqual(
+            he_gao.faster_with(5), ["2cubes_sphere", "scircuit", "Transport", "CurlCurl_4"]
+        )
+        self.assertEqual(he_gao.faster_with(6), ["F1 (PCSR-I)"])
+        self.assertIn(
+            "CPU: Eigen (the paper: MKL) on the host of the GPU, Some CPU; the records do not say with how many threads. "
+            "Not in its times: up to 0.50 ms of preprocess per matrix.",
+            bylina.remark(self.sets["large"], 4),
+        )
+
+        def looks(name, source="stand-in", **of):
+            return {name: {"matrix": {"name": name, "source": source}, **of}}
+
+        # The paper prints 0.002666 of cant and 0.023845 of consph; the poster a deviation of 25 and of 3.
+        shapes = looks("cant", dispersion=0.032) | looks("consph", dispersion=0.024)
+        self.assertIn("say: cant 12.0 times.", bylina.too_scattered(2, mock.Mock(shapes=shapes))[0])
+        shapes = looks("cant", "file", dispersion=0.032)
+        self.assertEqual(bylina.too_scattered(2, mock.Mock(shapes=shapes)), [])
+        shapes = looks("webbase-1M", stddev_row=28.9) | looks("nlpkkt120", stddev_row=3.2)
+        self.assertEqual(
+            list(lightspmv.other_deviations(mock.Mock(shapes=shapes))), ["webbase-1M (28.9 for 25)"]
+        )
+        files = mock.Mock(source=lambda name: "file" if name == "a" else "stand-in")
+        self.assertEqual(ours.of_files(files, ["a", "b"]), "1 of them a real file")
 
     def test_bandwidth_has_one_count_of_bytes(self):
         theirs, ours = claims.pcsr_bandwidth()
