@@ -352,6 +352,9 @@ def parallel_figure(data, gaps):
         for (matrix, _), record in {**best, **own}.items()
     }
     sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
+    gaps.found += [
+        r for both in found.values() for of in both for r in of.values() if r["matrix"] in names
+    ]
     if "stand-in" in sources.values():
         sources["mean"] = "stand-in"
     # As many GPUs as were measured; before any were, the paper's alone.

@@ -9,6 +9,7 @@ from records import (
     TIME_CLASSES,
     bandwidth,
     baseline_share,
+    code_note,
     format_bytes,
     gflops,
     is_tie,
@@ -166,6 +167,7 @@ def roofline(data, gaps):
     }
     names = {name for name, _ in common}
     gaps.without_names.update(names)
+    gaps.found += [r for name, p in common for r in by_step(data, name, p, "cold").values()]
     if not names:
         return None
     steps = sorted(points, key=lambda step: step or 99)
@@ -218,6 +220,7 @@ def ladder(data, gaps):
     every = list(figure.subplots(lines, columns, squeeze=False).flat)
     for axes, (kind, name) in zip(every, found.items()):
         best = by_step(data, name, "f64")
+        gaps.found += best.values()
         refused = {
             steps.get(kernel)
             for matrix, precision, kernel in data.refused
@@ -364,6 +367,13 @@ def speedup(data, gaps):
     gaps.without_names.update(
         name for of in every.values() for group in of.values() for name in group
     )
+    gaps.found += [
+        record
+        for of in every.values()
+        for group in of.values()
+        for _, *both in group.values()
+        for record in both
+    ]
     versions = sorted(
         {
             best["cusparse"]
@@ -482,7 +492,9 @@ def speedup_table(data):
             cells = [
                 DASH
                 if name not in of
-                else number(of[name][0]) + (f" ({of[name][1]['kernel']})" if k > 1 else "")
+                else number(of[name][0])
+                + (f" ({of[name][1]['kernel']})" if k > 1 else "")
+                + " †" * bool(code_note(of[name][1:]))
                 for k, of in enumerate(found)
             ]
             rows.append([data.label(name), time, group_of(data, name), *cells])
@@ -500,8 +512,16 @@ def speedup_table(data):
         "our best over its best: f32",
         "f64",
     ][: 3 + len(every)]
+    shown = [
+        record
+        for of in every
+        for group in of.values()
+        for _, *both in group.values()
+        for record in both
+    ]
     notes = [
-        "Warm. Time: of our product; a matrix may be in one class in f32, and in another in f64."
+        "Warm. Time: of our product; a matrix may be in one class in f32, and in another in f64.",
+        *(f"† {note}" for note in code_note(shown)),
     ]
     return Table("Times as fast as cuSPARSE", columns, rows, notes, words=3)
 
@@ -538,6 +558,14 @@ def profile(data, gaps):
             every[data.source(name)][name] = times
     every = {source: of for source, of in every.items() if of}
     gaps.without_names.update(name for of in every.values() for name in of)
+    gaps.found += [
+        record
+        for of in every.values()
+        for name in of
+        for patterns, *_ in PROFILED.values()
+        for record in [data.fastest(name, "f64", patterns)]
+        if record
+    ]
     if not every:
         return None
     figure = style.new_figure(
@@ -600,6 +628,7 @@ BASE = "csr_vector"
 def break_even(data, gaps):
     """After how many products setup and preprocess of a format have paid off against csr_vector, on real files."""
     alone = {key: r for key, r in data.times.items() if r.get("alone") and r["source"] == "file"}
+    gaps.found += [r for r in alone.values() if r["kernel"] in (*PREPARED, BASE)]
     matrices = [m for m, _, k in alone if k == BASE]
     if not matrices:
         gaps.remark(

@@ -22,6 +22,7 @@ import lightspmv
 import ladder
 import ours
 import record_format
+import records
 import report
 import scaling
 import style
@@ -348,6 +349,25 @@ class Everywhere(Case):
         self.assertEqual(ladder.gain(ladder.measured(data), 10), "")
         self.assertEqual(ladder.table(3).count("\n"), 7)
         self.assertIn("| **03 several lanes per row** |", ladder.table(3))
+
+    def test_times_of_other_code_are_named_wherever_they_are_shown(self):
+        stale = {"pcsr_one_pass", "csr_vector"}
+        self.patch(
+            records, "code_state", lambda r: records.OTHER_CODE if r["kernel"] in stale else None
+        )
+        for name, kernels in {
+            **dict.fromkeys(("profile", "roofline", "ladder", "speedup"), "pcsr_one_pass"),
+            **dict.fromkeys(
+                ("he_gao_2016_figure4_rates", "he_gao_2016_figure5"), "csr_vector, pcsr_one_pass"
+            ),
+            "he_gao_2016_figures_7_to_10": "pcsr_one_pass",
+            "break_even": "csr_vector",
+        }.items():
+            notes = " ".join(self.notes_of(name, "large"))
+            self.assertRegex(notes, f"other machine code than today's build has: .*{kernels}", name)
+        table = figures.TABLES["speedup"](self.sets["large"])
+        self.assertTrue(any(note.startswith("† Measured with other") for note in table.notes))
+        self.assertTrue(any(row[3].endswith(" †") for row in table.rows))
 
     def test_a_file_has_the_same_bytes_on_every_run(self):
         files = []
