@@ -3,9 +3,12 @@
 //   solvers_compared MATRIX [RUNS [RECORDS]]            on all GPUs; CUDA only
 #include <cublas_v2.h>
 #include <nccl.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
+#include <ctime>
+#include <string>
 
 #include "../06_pcsr/one_pass/spmv/one_pass.cuh"
 #define CONJUGATE_GRADIENTS_AS_HEADER
@@ -242,6 +245,45 @@ double copy_bandwidth() {
   return bandwidth;
 }
 
+// As the other programs' records name it.
+std::string driver() {
+  char line[64] = "";
+  std::FILE* const said = popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader", "r");
+  if (!said) return "";
+  if (!std::fgets(line, sizeof line, said)) line[0] = '\0';
+  pclose(said);
+  return std::string(line, std::strcspn(line, "\n"));
+}
+
+// Appends descriptions of run, matrix and solvers to a file of records (plots/README.md); the id of
+// the run.
+std::string describe_run(std::FILE* records, int argc, char** argv, const Csr& a) {
+  char time[32], id[48];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%S", std::gmtime(&now));
+  std::snprintf(id, sizeof id, "%s.000Z-%07d", time, static_cast<int>(getpid()));
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, 0), "asking");
+  std::string command = "solvers_compared";
+  for (int i = 1; i < argc; ++i) command += std::string(" ") + argv[i];
+  std::fprintf(records,
+               "{\"run\":{\"id\":\"%s\",\"backend\":\"cuda\",\"device\":\"%s\",\"driver\":\"%s\","
+               "\"cuda\":\"%d.%d\",\"nccl\":\"%d.%d.%d\",\"command\":\"%s\"}}\n",
+               id, device.name, driver().c_str(), CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100,
+               NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH, command.c_str());
+  std::fprintf(
+      records,
+      "{\"matrix\":{\"run\":\"%s\",\"name\":\"%s\",\"source\":\"%s\",\"rows\":%d,\"cols\":%d,"
+      "\"nnz\":%d}}\n",
+      id, argv[1], std::strchr(argv[1], ':') ? "generated" : "file", a.rows, a.rows, a.nnz());
+  for (const char* solver : {"persistent", "host"}) {
+    std::fprintf(records,
+                 "{\"kernel\":{\"run\":\"%s\",\"name\":\"%s\",\"step\":10,\"format\":\"CSR\"}}\n",
+                 id, solver);
+  }
+  return id;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -278,6 +320,7 @@ int main(int argc, char** argv) try {
       " kernels of their own %.2f us; a copy %.0f GB/s\n",
       argv[1], a.rows, a.nnz(), loaded, prepared - loaded, products_and_vectors, copy * 1e-9);
   bool right = true;
+  std::string run_id;
   for (const char* drive : {"persistent", "host"}) {
     Vector us, first;
     Result result{};
@@ -309,17 +352,16 @@ int main(int argc, char** argv) try {
     std::fflush(stdout);
     std::FILE* const records = right && argc > 3 ? std::fopen(argv[3], "a") : nullptr;
     if (!records) continue;
-    cudaDeviceProp device{};
-    check(cudaGetDeviceProperties(&device, 0), "asking");
+    if (run_id.empty()) run_id = describe_run(records, argc, argv, a);
     std::fprintf(records,
-                 "{\"device\":\"%s\",\"solver\":\"%s\",\"matrix\":\"%s\",\"rows\":%d,\"nnz\":%d,"
-                 "\"gpus\":%d,\"iterations\":%d,\"sequential_iterations\":%d,"
+                 "{\"run\":\"%s\",\"program\":\"solver\",\"matrix\":\"%s\",\"precision\":\"f64\","
+                 "\"kernel\":\"%s\",\"verified\":true,\"gpus\":%d,\"iterations\":%d,"
+                 "\"sequential_iterations\":%d,"
                  "\"us_per_iteration\":{\"median\":%.3f,\"lower\":%.3f,\"upper\":%.3f},"
                  "\"us_products_and_vectors\":%.3f,\"bytes_per_iteration\":%.0f,"
-                 "\"copy_bytes_per_s\":%.5g,\"residual\":%.3g,\"verified\":true}\n",
-                 device.name, drive, argv[1], a.rows, a.nnz(), gpus, result.iterations,
-                 host_iterations, median, us.front(), us.back(), products_and_vectors, bytes, copy,
-                 residual);
+                 "\"copy_bytes_per_s\":%.5g,\"residual\":%.3g}\n",
+                 run_id.c_str(), argv[1], drive, gpus, result.iterations, host_iterations, median,
+                 us.front(), us.back(), products_and_vectors, bytes, copy, residual);
     std::fclose(records);
   }
   return right ? 0 : 1;

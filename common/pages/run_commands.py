@@ -40,7 +40,6 @@ ELSEWHERE = {
     r"make .*BACKEND=cuda.*": "needs a GPU",
     r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
     r".*stationary MATRIX=m_3.7M.*": "minutes; a smaller chain is run here",
-    r"make evidence.*": "ends with 1 as long as a measurement is missing; plots/measure/test_evidence.py",
     r".*time_model\.py .*": "needs records or a CUDA build; plots/measure/test_time_model.py",
     r"make figures.*|make pictures": "CI draws them in its tests of plots/ and of watch/",
     r"make site|make notebook": "the workflows in .github/",

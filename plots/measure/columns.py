@@ -135,6 +135,12 @@ COLUMNS = [
     Column("total_ms", "of all steps", MEDIAN, in_tables="milliseconds of all steps", varies=True),
     Column("one_gpu_step_ms", IN_STEPS, MEDIAN, varies=True),
     Column("step_ms", f"{IN_STEPS}: by drive, as `warm_ms`; `best_step_ms` is of the fastest"),
+    Column(
+        "us_per_iteration",
+        "of conjugate gradients (`solver/`), median, lowest and highest of its runs; with it `iterations`, "
+        "`sequential_iterations` (of one thread), `residual`, `bytes_per_iteration`, `copy_bytes_per_s`, and "
+        "`us_products_and_vectors` of kernels that do these alone",
+    ),
     Column("parts", f"{IN_STEPS}, of each GPU; `busy_deviation_ms` is derived"),
 ]
 IDENTITY = [column.name for column in COLUMNS if column.identifies]

@@ -61,6 +61,7 @@ from record_format import (
 )
 from records import (
     RESULTS,
+    STALE,
     code_state,
     current_looks,
     current_outcomes,
@@ -200,7 +201,7 @@ class Store:
                         if self.stale and "verified" in r
                         else math.inf
                         for r in [*current_records(path), *current_outcomes(path)]
-                        if not (self.stale and "verified" in r and code_state(r))
+                        if not (self.stale and "verified" in r and code_state(r) in STALE)
                     }
             self.done[file] = found
         return self.done[file]

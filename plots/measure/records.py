@@ -53,12 +53,13 @@ def todays_code(file=ROOT / "plots" / "measure" / "machine_code.tsv"):
     return code
 
 
-OTHER_CODE, UNKNOWN_CODE = "other", "unknown"
+OTHER_CODE, UNKNOWN_CODE, NOT_COMPARED = "other", "unknown", "not compared"
+STALE = OTHER_CODE, UNKNOWN_CODE
 
 
 def code_state(record):
-    """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is UNKNOWN_CODE; None: with
-    the same, or with none of ours (kernels of the host and of cuSPARSE)."""
+    """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is UNKNOWN_CODE; NOT_COMPARED: on a GPU
+    of another compute capability than todays_code() has; None: with the same, or with none of ours (kernels of the host and of cuSPARSE)."""
     code = record.get("code")
     if (
         record.get("host")
@@ -69,7 +70,9 @@ def code_state(record):
         return None
     if not code:
         return UNKNOWN_CODE
-    today = todays_code().get(code["arch"], {})
+    if code["arch"] not in todays_code():
+        return NOT_COMPARED
+    today = todays_code()[code["arch"]]
     return (
         None
         if all(today.get(function) == hashed for function, hashed in code["functions"].items())

@@ -15,7 +15,7 @@ from statistics import mean
 
 from published import published
 from record_format import RecordError
-from records import Data, code_state, files_in, on_one_gpu, read_records, rows_of
+from records import STALE, Data, code_state, files_in, on_one_gpu, read_records, rows_of
 from tables import DASH, Table
 
 
@@ -100,7 +100,7 @@ def ranks_table(data):
     for record in rows_of(
         files_in(data.results / data.directory / "ranks"),
         "multigpu_mpi",
-        lambda record: code_state(record) is None,
+        lambda record: code_state(record) not in STALE,
     ):
         times.setdefault((record["matrix"], record["ranks"]), {})[record["exchange"]] = record[
             "best_step_ms"

@@ -7,45 +7,34 @@ Per matrix and number of GPUs: microseconds per iteration of one persistent kern
 and of the product and the vector update alone, by kernels of their own without anything between them.
 """
 
-import json
 import sys
-from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+from records import directory_of, files_in, read
 
 
 def rows(device):
-    """One line per matrix and number of GPUs, the last record of each."""
+    """One line per matrix and number of GPUs."""
     found = {}
-    for file in sorted((RESULTS / device / "solver").glob("*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            if record["verified"]:
-                found.setdefault((record["matrix"], record["gpus"]), {})[record["solver"]] = record
-    of_one = {matrix: of["persistent"] for (matrix, gpus), of in found.items() if gpus == 1}
-    for (matrix, gpus), of in sorted(
-        found.items(), key=lambda item: (item[1]["host"]["nnz"], item[0])
-    ):
+    for r in read(files_in(directory_of(device) / "solver")):
+        found.setdefault((r["nnz"], r["matrix"], r["gpus"]), {})[r["kernel"]] = r
+    for (nnz, matrix, gpus), of in sorted(found.items()):
         ours, host = (of[name]["us_per_iteration"]["median"] for name in ("persistent", "host"))
-        kernels = of["persistent"]["us_products_and_vectors"]
-        bytes_per_us = of["persistent"]["bytes_per_iteration"] / gpus / ours
-        one = of_one.get(matrix)
-        efficiency = one and f"{one['us_per_iteration']['median'] / gpus / ours:.0%}"
+        own, one = of["persistent"], found.get((nnz, matrix, 1))
+        share = 1e6 * own["bytes_per_iteration"] / gpus / ours / own["copy_bytes_per_s"]
+        efficiency = one and one["persistent"]["us_per_iteration"]["median"] / gpus / ours
         yield (
-            f"{matrix:32}{gpus:5}{of['persistent']['iterations']:11}{ours:9.1f}{kernels:9.1f}{host:9.1f}"
-            f"{1e6 * bytes_per_us / of['persistent']['copy_bytes_per_s']:9.0%}{efficiency or '-':>11}"
+            f"{matrix:32}{gpus:5}{own['iterations']:11}{ours:9.1f}{own['us_products_and_vectors']:9.1f}"
+            f"{host:9.1f}{share:9.0%}{f'{efficiency:.0%}' if one else '-':>11}"
         )
 
 
-def main():
+if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    print(f"{'':32}{'':16}{'us per iteration':^27}{'of a':>9}")
+    print(f"{'':48}{'us per iteration':^27}{'of a':>9}")
+    heads = ["GPUs", "iterations", "ours", "kernels", "by host", "copy", "efficiency"]
     print(
-        f"{'matrix':32}{'GPUs':>5}{'iterations':>11}{'ours':>9}{'kernels':>9}{'by host':>9}{'copy':>9}{'efficiency':>11}"
+        f"{'matrix':32}" + "".join(f"{h:>{w}}" for h, w in zip(heads, (5, 11, 9, 9, 9, 9, 11))),
+        *rows(sys.argv[1]),
+        sep="\n",
     )
-    print("\n".join(rows(sys.argv[1])))
-
-
-if __name__ == "__main__":
-    main()

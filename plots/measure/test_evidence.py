@@ -8,7 +8,7 @@ import measure
 import records
 import sets
 from record_format import parsed, records_in, tidied
-from records import OTHER_CODE, UNKNOWN_CODE, code_note, code_state
+from records import NOT_COMPARED, OTHER_CODE, UNKNOWN_CODE, code_note, code_state
 from sample_records import Scratch, record, write
 
 TODAY = {90: {"f": "1", "g": "2"}}
@@ -51,6 +51,19 @@ class Evidence(Scratch):
                 "on_host": None,
             },
         )
+
+    def test_a_gpu_that_todays_code_is_not_of_is_not_stale(self):
+        other = {"kernel": "same", "code": {"arch": 89, "functions": {"f": "4"}}}
+        self.assertEqual(code_state(other), NOT_COMPARED)
+        self.assertEqual(code_note([other]), [])
+        self.assertIn("1 of a compute capability without", evidence.summary("Theirs", [other]))
+
+    def test_a_device_is_asked_for_what_was_run_on_it(self):
+        quick = {"command": "make bench SET=quick LIMIT=600"}
+        self.assertEqual(evidence.shown_sets([quick, quick]), ["quick"])
+        full = {"command": "make bench SET=full"}
+        self.assertEqual(evidence.shown_sets([quick, full]), evidence.SHOWN)
+        self.assertEqual(evidence.shown_sets([quick, {"command": "spmv"}]), evidence.SHOWN)
 
     def test_a_note_names_the_kernels(self):
         found = {r["kernel"]: r for r in records_in(self.file)}
@@ -148,7 +161,8 @@ class Evidence(Scratch):
         ):
             self.patch(module, name, lambda *_, value=value: value)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            self.assertEqual(evidence.main(["Some_GPU"]), 1)
+            self.assertEqual(evidence.main(["Some_GPU"]), 0)
+            self.assertEqual(evidence.main(["Some_GPU", "--strict"]), 1)
         for line in (
             "Some_GPU: 9 records; 5 of today's machine code or none of ours, 2 of other code, 2 unknown\n",
             "other code: changed, 1",

@@ -19,6 +19,7 @@ from records import (
     device_names,
     files_in,
     is_current_matrix,
+    read,
     rows_of,
     stand_ins,
     time_class,
@@ -144,18 +145,20 @@ class Joining(Scratch):
 class Committed(unittest.TestCase):
     def test_all_files_of_records_can_be_read(self):
         for file in (ROOT / "plots/results").glob("*/**/*.jsonl"):
-            if file.parent.name == "solver":  # whose lines are its own: the next test
-                continue
             with self.subTest(file.name):
                 self.assertTrue(list(records_in(file)))
 
-    def test_the_solver_was_verified(self):
+    def test_the_solvers_are_side_by_side(self):
         for file in (ROOT / "plots/results").glob("*/solver/*.jsonl"):
-            for line in file.read_text(encoding="utf-8").splitlines():
-                record = json.loads(line)
-                self.assertIs(record["verified"], True)
-                self.assertEqual(record["device"].replace(" ", "_"), file.parent.parent.name)
-                self.assertGreater(record["us_per_iteration"]["median"], 0)
+            found = read([file])
+            ours, host = (
+                {(r["matrix"], r["gpus"]) for r in found if r["kernel"] == k}
+                for k in ("persistent", "host")
+            )
+            self.assertEqual(ours, host)
+            for one in found:
+                self.assertEqual(one["device"].replace(" ", "_"), file.parent.parent.name)
+                self.assertGreater(one["us_per_iteration"]["median"], 0)
 
     def test_the_page_names_every_version_that_measured(self):
         page = (ROOT / "plots" / "README.md").read_text(encoding="utf-8")
