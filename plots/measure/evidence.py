@@ -33,6 +33,7 @@ from records import (
     device_names,
     directory_of,
     files_in,
+    is_renamed,
     read,
     todays_code,
 )
@@ -95,9 +96,11 @@ def summary(device, records):
     """A line: how many records have which state."""
     counts = collections.Counter(code_state(record) for record in records)
     ours = counts[None], counts[OTHER_CODE], counts[UNKNOWN_CODE]
+    renamed = sum(code_state(r) == OTHER_CODE and is_renamed(r) for r in records)
     return (
-        f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours, {ours[1]:,} of other code, "
-        f"{ours[2]:,} unknown"
+        f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours, {ours[1]:,} of other code"
+        + f" (of {renamed:,} only the functions' names changed)" * bool(renamed)
+        + f", {ours[2]:,} unknown"
         + f", {counts[NOT_COMPARED]:,} of a compute capability without a list here"
         * (NOT_COMPARED in counts)
     )

@@ -4,6 +4,7 @@ thing that of the newest run counts. Figures, tables and claims take them from D
 
 import functools
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -78,6 +79,21 @@ def code_state(record):
         if all(today.get(function) == hashed for function, hashed in code["functions"].items())
         else OTHER_CODE
     )
+
+
+def kernel_of(function):
+    """The name of a CUDA function without its namespaces and parameters, from its mangled one."""
+    rest, name = re.sub("^_ZN?", "", function), function
+    while size := re.match(r"\d+", rest):
+        name, rest = rest[size.end() :][: int(size[0])], rest[size.end() + int(size[0]) :]
+    return name
+
+
+def is_renamed(record):
+    """Whether a record of OTHER_CODE has the instructions of today's functions, which have other names now."""
+    code = record["code"]
+    today = {(kernel_of(f), h) for f, h in todays_code().get(code["arch"], {}).items()}
+    return all((kernel_of(f), h) in today for f, h in code["functions"].items())
 
 
 def code_note(records):
