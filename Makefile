@@ -187,7 +187,7 @@ report:  ## the results page, one HTML file to explore: build/report.html
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv
 	@$(MAKE) report ARGS=
-	@$(SLIDES) || echo 'The site has no slides.' >&2
+	@$(SLIDES) $(or_quit)
 	@common/build/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site $(or_quit)
 
 test-site:  ## test the site's links

@@ -3,13 +3,14 @@
 
     build_site.py PROGRAM OUTPUT
 
-PROGRAM is the CPU backend's, which records the runs; build/report.html, if it is there, becomes the results
-page, and build/slides the lectures. The Markdown files of the repository are copied to OUTPUT.pages with their links rewritten, and
+PROGRAM is the CPU backend's, which records the runs; build/report.html becomes the results page, and build/slides
+the lectures. The Markdown files of the repository are copied to OUTPUT.pages with their links rewritten, and
 MkDocs renders them into OUTPUT. Source files that a page links to become pages of their own. Ends with 1
 and a line per fault if a link leads nowhere or a page would load something over the network.
 """
 
 import argparse
+import configparser
 import json
 import os
 import re
@@ -36,6 +37,20 @@ LANGUAGES = {
     ".ini": "ini",
     ".json": "json",
     ".js": "javascript",
+}
+# The picture of a lesson that shows what a puzzle is about.
+PICTURES = {
+    "01_map": "primer_launch",
+    "02_guard": "primer_launch",
+    "03_two_dimensions": "primer_sectors",
+    "04_neighbours": "primer_sectors",
+    "05_shared_memory": "primer_banks",
+    "06_transposition": "06_banks",
+    "07_shuffles": "03_shuffle_tree",
+    "08_histogram": "04_collisions",
+    "09_prefix_sum": "05_scan_rounds",
+    "10_row_per_warp": "03_lanes",
+    "11_host": "primer_launch",
 }
 LINK = re.compile(r"(\]\()([^)\s]+)(\))|(\b(?:src|href)=\")([^\"]+)(\")")
 
@@ -173,6 +188,59 @@ def lessons(pages):
     return entries
 
 
+def puzzle_page(name, section, source):
+    """A puzzle: its text, which is the comment that its file begins with, a picture, the command, the file, and hints."""
+    comment, code = re.match(r"((?://[^\n]*\n)+)(.*)", source, re.DOTALL).groups()
+    lines = [line.removeprefix("//").removeprefix(" ") for line in comment.splitlines()]
+    number = int(name[:2])
+    hints = re.sub(r"^(\d\.)", r"\n\1", section["hints"].strip(), flags=re.MULTILINE)
+    return (
+        f"# Puzzle {number}: {section['title']}\n\n" + "\n".join(lines[1:]).strip() + "\n\n"
+        f"After it you can {section['after']}\n\n"
+        f"    make learn EXERCISE={number:02}\n\n"
+        "copies the file to `handouts/puzzles/`, runs it each time you save it, and says what is wrong.\n\n"
+        f"![](../../../plots/figures/lessons/{PICTURES[name]}.svg)\n\n"
+        f"```cpp\n{code.strip()}\n```\n\n"
+        f"<details><summary>Three hints</summary>\n{hints}\n</details>\n"
+    )
+
+
+def write_puzzles(pages):
+    """A page for each puzzle. Returns their entries of the navigation."""
+    texts = configparser.ConfigParser(interpolation=None)
+    texts.read(ROOT / "common/primer/puzzles.ini", encoding="utf-8")
+    entries = []
+    for file in sorted((ROOT / "common/primer/puzzles").glob("*.cu")):
+        path = f"common/primer/puzzles/{file.stem}.md"
+        pages.pages[path] = puzzle_page(
+            file.stem, texts[file.stem], file.read_text(encoding="utf-8")
+        )
+        entries.append({title(pages.pages[path]): path})
+    return entries
+
+
+def repository(site):
+    """The address of the repository whose GitHub Pages are at `site`; that of the checkout's origin, if it is not such a site."""
+    found = re.fullmatch(r"https://([\w-]+)\.github\.io/([\w.-]+)/?", site)
+    if found:
+        return "https://github.com/{}/{}".format(*found.groups())
+    origin = subprocess.run(
+        ["git", "-C", ROOT, "remote", "get-url", "origin"], capture_output=True, text=True
+    ).stdout.strip()
+    origin = re.sub(r"^git@([^:]+):", r"https://\1/", origin).removesuffix(".git")
+    return origin if origin.startswith("https://") else ""
+
+
+def with_address(notebook, address):
+    """The notebook's text, with a badge that opens it in Colab and the address that it clones."""
+    if not address.startswith("https://github.com/"):
+        return notebook
+    badge = "https://colab.research.google.com/github/"
+    path = address.removeprefix("https://github.com/") + "/blob/main/common/notebook/spmv.ipynb"
+    clone = '\\"SPMV_REPOSITORY\\", \\"'
+    return notebook.replace(f"{badge})", f"{badge}{path})").replace(clone, f"{clone}{address}.git")
+
+
 def with_run(text, step):
     """A lesson with its run: below the paragraph that names `make watch`, opened by a click; at the end if none does."""
     run = (
@@ -221,7 +289,7 @@ def write_runs(program, pages):
 
 
 def build(program, output):
-    source = output.with_name(output.name + ".pages")
+    source, site = output.with_name(output.name + ".pages"), os.environ.get("SITE_URL", "")
     shutil.rmtree(source, ignore_errors=True)
     pages = Pages(ROOT, source)
     pages.add(*PAGES)
@@ -231,30 +299,42 @@ def build(program, output):
     ]  # for who looks for them, not for the search
     for path in hidden:
         pages.pages[path] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[path]
+    lectures = []
     for slides in sorted((ROOT / "build/slides").glob("*.html")):  # make slides
-        pages.write(f"common/coursework/{slides.name}", slides.read_bytes())
+        path = f"common/coursework/{slides.name}"
+        pages.write(path, slides.read_bytes())
+        if not slides.stem.endswith("_notes"):
+            name = re.search(r"<title>(.*?)</title>", slides.read_text(encoding="utf-8"))[1]
+            lectures.append({name.split(" – ")[-1]: path})
+    if not lectures:
+        raise SiteError("build/slides has no slides: make slides")
+    puzzles = write_puzzles(pages)
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
     api = pages.link("README.md")(
         "06_pcsr/one_pass/spmv/one_pass.cuh", 1
     )  # what it declares, with the comments that tell of it
     pages.write_all()
+    for notebook in source.rglob("*.ipynb"):
+        text = notebook.read_text(encoding="utf-8")
+        notebook.write_text(with_address(text, repository(site)), encoding="utf-8")
     pages.write("site.css", (HERE / "site.css").read_bytes())
     others = [
         path for path in pages.pages if re.match(r"(common|plots)/", path) and path not in hidden
     ]
-    primer = [path for path in others if path.startswith("common/primer/")]
+    primer = [path for path in others if re.match(r"common/primer/[^/]*$", path)]
     primer.sort(key=lambda path: not path.endswith("README.md"))
     navigation = [
         {"Overview": "README.md"},
-        {"The primer": primer},
+        {"The primer": [*primer, {"Puzzles": puzzles}]},
         {"The ten steps": lessons(pages.pages)},
         {"Runs, step by step": "watch/index.md"},
         {"Results": ["results/index.md", *(path for path in others if path.startswith("plots/"))]},
+        {"Lectures": ["common/coursework/course.md", *lectures]},
         {"API": [api]},
         {
             "Behind the steps": [
-                path for path in others if path.startswith("common/") and path not in primer
+                path for path in others if re.match("common/(?!primer/|coursework/course)", path)
             ]
         },
     ]
@@ -264,7 +344,9 @@ def build(program, output):
         "docs_dir": str(source),
         "site_dir": str(output),
         "nav": navigation,
-        "site_url": os.environ.get("SITE_URL", ""),
+        "site_url": site,
+        "theme": {"custom_dir": str(HERE / "theme")},
+        "repo_url": repository(site),
     }
     configuration = output.with_name(output.name + ".yml")
     configuration.write_text(json.dumps(settings, indent=1), encoding="utf-8")
@@ -284,7 +366,7 @@ def results(pages):
         raise SiteError("build/report.html is not there: make report")
     pages.write("results/report.html", report.read_bytes())
     return (
-        "# Results\n\n[All figures and tables on one page](report.html): which kernel for which matrix, every "
+        "# Results\n\n[All figures and tables on one page](report.html): every "
         "measurement, and the papers' charts beside ours.\n\nHow they were measured, and whether the papers' "
         "claims hold: [plots/README.md](../plots/README.md). The papers' tables beside ours: "
         "[TABLES.md](../plots/figures/TABLES.md).\n"

@@ -1,10 +1,24 @@
 """Tests of the site's links. (Rendering is for make site, which needs MkDocs.)"""
 
+import json
 import tempfile
 import unittest
 from pathlib import Path
 
-from build_site import PAGES, ROOT, Pages, SiteError, lessons, rewrite, with_run
+from build_site import (
+    PAGES,
+    PICTURES,
+    ROOT,
+    Pages,
+    SiteError,
+    lessons,
+    puzzle_page,
+    repository,
+    rewrite,
+    with_address,
+    with_run,
+    write_puzzles,
+)
 from check_site import faults
 
 
@@ -47,6 +61,35 @@ class Runs(unittest.TestCase):
         self.assertLess(text.index("watch`"), text.index('src="../watch/03_a.html"'))
         self.assertLess(text.index("<iframe"), text.index("\n\nB\n"))
         self.assertTrue(with_run("# A\n", "03_a").startswith("# A\n\n\n<details>"))
+
+
+class Puzzles(unittest.TestCase):
+    def test_a_page_has_text_command_picture_code_and_hints(self):
+        source = "// Puzzle 1: map.\n//\n// What it\n// asks.\n#include <a>\n\nint a;\n"
+        section = {"title": "Map", "after": "map.", "hints": "1. One.\n2. Two."}
+        self.assertEqual(
+            puzzle_page("01_map", section, source),
+            "# Puzzle 1: Map\n\nWhat it\nasks.\n\nAfter it you can map.\n\n"
+            "    make learn EXERCISE=01\n\ncopies the file to `handouts/puzzles/`, runs it each time you "
+            "save it, and says what is wrong.\n\n![](../../../plots/figures/lessons/primer_launch.svg)\n\n"
+            "```cpp\n#include <a>\n\nint a;\n```\n\n<details><summary>Three hints</summary>\n"
+            "\n1. One.\n\n2. Two.\n</details>\n",
+        )
+
+    def test_where_the_repository_is(self):
+        self.assertEqual(repository("https://me.github.io/spmv/"), "https://github.com/me/spmv")
+        self.assertRegex(repository(""), "^(https://|$)")
+
+
+class Notebook(unittest.TestCase):
+    def test_the_badge_and_the_address_are_filled_in(self):
+        text = (ROOT / "common/notebook/spmv.ipynb").read_text(encoding="utf-8")
+        found = with_address(text, "https://github.com/me/spmv")
+        cells = json.loads(found)["cells"]
+        said = ["".join(cell["source"]) for cell in cells]
+        self.assertIn("/github/me/spmv/blob/main/common/notebook/spmv.ipynb)", said[0])
+        self.assertIn('("SPMV_REPOSITORY", "https://github.com/me/spmv.git")', said[2])
+        self.assertEqual(with_address(text, ""), text)
 
 
 class Links(unittest.TestCase):
@@ -106,6 +149,7 @@ class Links(unittest.TestCase):
     def test_every_link_of_the_repository(self):
         pages = Pages(ROOT, self.pages.output)
         pages.add(*PAGES)
+        self.assertEqual(len(write_puzzles(pages)), len(PICTURES))
         self.assertGreater(len(pages.pages), 15)
         pages.write_all()
 
