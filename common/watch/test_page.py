@@ -570,6 +570,13 @@ class Pages(test_watch.Scratch):
         self.assertRegex(before, r"^powerlaw:100x100,nnz=800: .* f32 csr_vector_8 7$")
         self.browser.open(file, address)
         self.assertEqual(self.look(ran % 0), before)
+        self.at_size(390, 844)  # where the controls are folded
+        self.browser.open(file, address)
+        self.look(ran % 0)
+        self.assertLess(self.box("panes[0].memory")[3], 844)
+        for unfold in ("$('live').open", "$('live').open = true"):
+            self.look(unfold)
+            self.assertEqual(self.look("document.documentElement.scrollWidth"), 390)
 
     def test_print_keeps_colours(self):
         self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))

@@ -5,7 +5,7 @@ import json
 from collections import Counter, defaultdict
 
 VERSION = 4
-SECTOR, BANK, LANES = 32, 4, 32
+SECTOR, LANES = 32, 32
 ACCESSES = ("load", "store", "atomic")
 
 

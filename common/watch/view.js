@@ -340,7 +340,7 @@ class Pane {
     const {clientWidth, clientHeight} = this.cells[0], style = getComputedStyle(this.cells[0]),
                         size = parseFloat(style.fontSize);
     const room = Math.floor((clientWidth - 2 * parseFloat(style.paddingLeft)) / (.605 * size)),
-          most = Math.min(3, Math.round((clientHeight - 16) / (1.25 * size)));
+          most = Math.min(3, Math.floor((clientHeight - 15) / (1.25 * size)));
     const fit = (name, text) => (name.length + text.length > room ?
                                      `${name.slice(0, Math.max(1, room - text.length - 1))}…` :
                                      name) +
@@ -399,7 +399,11 @@ class Pane {
   showSource() {
     const {run, moment} = this;
     this.line.innerHTML = "&nbsp;";
-    if (moment.place < 0) return;
+    if (moment.place < 0) {  // a launch: what will run is shown
+      const first = run.moments.find(({place}) => place >= 0);
+      if (this.file < 0 && first) this.loadSource(run.source(first.place).file);
+      return;
+    }
     const {file, line} = run.source(moment.place);
     if (file !== this.file) this.loadSource(file);
     const counts = new Map();

@@ -93,6 +93,8 @@ function startLive({script, wasm, kernels}) {
           label("schedule", schedule), says, stop),
       table);
   box.hidden = false;
+  box.open = innerWidth > 700;
+  box.ontoggle = redraw;
   mistake.parentNode.hidden = !mistakes.length;
 
   const chosen = () => {

@@ -43,7 +43,6 @@ $(LIVE)/%.cu.o: $(ROOT)/%.cu $(HERE)/sites.py | $(LIVE_INCLUDE)
 	$(QUIET)python3 $(HERE)/sites.py $(@:.o=.plain.ll) $(@:.o=.ll)
 	$(QUIET)$(EMXX) -fexceptions -O2 -Xclang -disable-llvm-passes -c $(@:.o=.ll) -o $@
 
-objects: $(call live_object,$(LIVE_SOURCES))
 # Whether all that compiles, which takes a minute where the module takes several.
 PARSED := $(patsubst $(ROOT)/%,parsed-%,$(LIVE_SOURCES))
 .PHONY: $(PARSED) parsed
