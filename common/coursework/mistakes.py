@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What students get wrong, and what cheats try: mistakes.py DIRECTORY [STEP...]   writes a submission for each mistake
-                           mistakes.py --table [STEP...]      grades them, and writes the table of README.md
+                           mistakes.py --table [STEP...]      grades them, and writes the table of mistakes.md
 
 Each is the right kernel of an exercise with an edit. It costs more than half of the points for what it violates
 ("right", "safe", or a target by its name), and the message names the mistake. Cheats stand in the same list, behind the
@@ -509,7 +509,7 @@ def main():
         if not arguments[1:] or name[:2] in arguments[1:] or name in arguments[1:]
     ]
     if arguments[0] == "--table":
-        page = ROOT / "common/coursework/README.md"
+        page = ROOT / "common/coursework/mistakes.md"
         between = re.compile(r"(?<=<!-- mistakes -->\n).*?(?=<!-- end -->)", re.DOTALL)
         text = page.read_text(encoding="utf-8")
         rows = table(names, ["--seed", "7"]).split("\n")

@@ -47,7 +47,7 @@ ELSEWHERE = {
     r"make data.*": "needs a network; common/tests/data_test.sh runs it with a server of its own",
     r"make (learn|hint)\b.*": "CI: common/primer/tests",
     r"make (questions|slides)\b.*": "CI",
-    r"make watch( TRACE=.*)?|make check": "CI: common/watch and common/coursework, every step",
+    r"make watch( TRACE=.*)?|make check|make -C handouts/\S+ check": "CI: common/watch and common/coursework, every step",
     r"make COUNT=0|make info|python3 plots/measure/traffic.py --bytes": "a part of a command",
     r"python3 -m http.server .*": "runs until it is stopped",
     r"python3 06_pcsr/one_pass/amalgamate.py .*|python3 plots/page/check_report.py .*": "CI, with files of its own",
