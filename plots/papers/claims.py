@@ -86,6 +86,24 @@ def both(texts, note=""):
     return " and ".join(text or DASH for text in texts) + (f" ({note})" if note else "")
 
 
+def by_class(data, pairs, own):
+    """The means of both precisions' speed-ups {matrix: ratio} of `own` kernels, by how long these take."""
+    texts = []
+    for name in TIME_CLASSES:
+        of = [
+            [
+                ratio
+                for m, ratio in ratios.items()
+                if time_class(milliseconds(data.fastest(m, p, own))) == name
+            ]
+            for p, ratios in zip(PRECISIONS, pairs)
+        ]
+        if any(of):
+            means = (number(mean(ratios)) if ratios else DASH for ratios in of)
+            texts.append(f"{name} {' and '.join(means)}")
+    return f"by our time: {', '.join(texts)}"
+
+
 def over(matrices, own, rival, theirs, claimed, said, note):
     """A claim that `own` kernels are `claimed` times as fast as the `rival` in the mean. `said`: the text of one precision's
     speed-ups; `note`: that on both."""
@@ -93,7 +111,9 @@ def over(matrices, own, rival, theirs, claimed, said, note):
     def ours(data):
         pairs = [data.speedups(matrices, p, own, rival) for p in PRECISIONS]
         found = [list(of.values()) for of in pairs]
-        text = both([said(f) if f else None for f in found], note(found))
+        text = both(
+            [said(f) if f else None for f in found], f"{note(found)}; {by_class(data, pairs, own)}"
+        )
         sources = tuple(data.source(m) for m in dict(pairs[0], **pairs[1]))
         return text and Ours(text, verdict_of_ratios(sum(found, []), claimed), sources)
 
@@ -149,18 +169,8 @@ def pcsr_over(rival, patterns=None):
         else:
             text = " and ".join("–".join(number(mean(each)) for each in r) for r in of)
         medians = " and ".join(number(median(r.values())) for r in pairs if r)
-        classes = []
-        for name in TIME_CLASSES:
-            means = []
-            for p, ratios in zip(PRECISIONS, pairs):
-                times = {m: milliseconds(data.fastest(m, p, own)) for m in ratios}
-                means.append([r for m, r in ratios.items() if time_class(times[m]) == name])
-            if any(means):
-                classes.append(
-                    f"{name} {' and '.join(number(mean(r)) if r else DASH for r in means)}"
-                )
         text += "; needs the names of the paper's 15 matrices" * (verdict == UNJUDGED)
-        text += f" ({max(map(len, pairs))} of the {len(matrices)} matrices; medians {medians}; by our time: {', '.join(classes)})"
+        text += f" ({max(map(len, pairs))} of the {len(matrices)} matrices; medians {medians}; {by_class(data, pairs, own)})"
         return Ours(text, verdict, tuple(data.source(m) for m in {**pairs[0], **pairs[1]}))
 
     return " and ".join(f"{speedup:g}" for speedup in claimed), ours
