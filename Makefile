@@ -172,9 +172,9 @@ ifneq ($(MINE),)
 figures:
 	@plots/python.sh plots/measure/mine.py $(call typed,MINE) $(if $(FORMAT),--format $(call typed,FORMAT)) $(ARGS) $(or_quit)
 else
-figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/ (MINE=name: of your own kernel)
-	@plots/python.sh plots/papers/figures.py $(ARGS)
-	@$(MAKE) BACKEND=cpu pictures ARGS=
+figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/ (FORMAT=pdf | svg: for print; MINE=name: of your own kernel)
+	@plots/python.sh plots/papers/figures.py $(if $(FORMAT),--format $(call typed,FORMAT)) $(ARGS)
+	@$(if $(FORMAT),,$(MAKE) BACKEND=cpu pictures ARGS=)
 endif
 
 # FILES: a directory with the matrices of this page's table, which data/ has not all.

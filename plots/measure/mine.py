@@ -11,7 +11,6 @@ estimates for an H200, from counters, and marked so. `mine` in measurements.toml
 
 import argparse
 import glob
-import io
 import math
 import re
 import shlex
@@ -308,7 +307,11 @@ def speedup(of):
     rivals = [rival for rival in of.series if rival != of.name and of.ratios(rival)]
     if not rivals:
         return None
-    figure = style.new_figure(7, 3.2, f"{of.name}: speed-up, {of.what()}")
+    means = [
+        f"{geometric_mean(of.ratios(rival).values()):.2f} times as fast as {rival}"
+        for rival in rivals
+    ]
+    figure = style.new_figure(3.2, f"{of.name} is {', '.join(means)}, in the mean: {of.what()}")
     panels = figure.subplots(1, len(rivals), sharex=True, sharey=True, squeeze=False)[0]
     for axes, rival, colour in zip(panels, rivals, style.CYCLE):
         ratios = of.ratios(rival)
@@ -334,15 +337,13 @@ def speedup(of):
             )
         ties = [m for m in ratios if are_tied(of.times[m][of.name], of.times[m][rival])]
         ahead = sum(ratio > 1 and m not in ties for m, ratio in ratios.items())
-        mean = geometric_mean(ratios.values())
         axes.axhline(1, color=style.BLACK, linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel=f"us per product of {of.name}")
         axes.set_title(
-            f"against {rival}: mean {mean:.2f}\n{ahead} of {len(ratios)} ahead, {len(ties)} tied",
-            fontsize=8,
+            f"against {rival}\n{ahead} of {len(ratios)} ahead, {len(ties)} tied", fontsize=8
         )
         for axis in (axes.xaxis, axes.yaxis):
-            style.logarithmic(axis)
+            style.decimal(axis)
     # Room for names, and a tick or more besides 1.
     every = [*(ratio for rival in rivals for ratio in of.ratios(rival).values()), 0.5, 2]
     times = [of.times[m][of.name].us for rival in rivals for m in of.ratios(rival)]
@@ -359,7 +360,11 @@ def profile(of, limit=10):
     fastest = {m: min(time.us for time in times.values()) for m, times in of.times.items() if times}
     if not fastest:
         return None
-    figure = style.new_figure(7, 3.2, f"Profile on {len(fastest)} matrices, {of.what()}")
+    mine = {m: times[of.name].us for m, times in of.times.items() if of.name in times}
+    first = sum(us == fastest[m] for m, us in mine.items())
+    figure = style.new_figure(
+        3.2, f"{of.name} is the fastest on {first} of {len(fastest)} matrices: {of.what()}"
+    )
     axes = figure.subplots()
     for label, colour, dashes in zip(of.series, style.CYCLE, ["-", "--", "-.", ":"] * 3):
         factors = sorted(
@@ -382,13 +387,15 @@ def profile(of, limit=10):
         xlabel="times as long as the fastest of these",
         ylabel="% of the matrices",
     )
-    style.logarithmic(axes.xaxis)
-    axes.legend(loc="lower right")
+    style.decimal(axes.xaxis)
+    style.legend(figure, list(zip(*axes.get_legend_handles_labels())))
     return figure
 
 
 def figures(name, form, place=PLACE):
     """Draws and writes everything of a kernel; the paths."""
+    import style  # not above: it needs Matplotlib, and measuring does not
+
     if form not in FORMATS:
         raise RecordError(f"FORMAT={form}: give one of {', '.join(FORMATS)}")
     files = sorted((place / name).glob(f"*/{RECORDS}"))
@@ -408,13 +415,7 @@ def figures(name, form, place=PLACE):
             for draw in (speedup, profile):
                 if figure := draw(of):
                     path = file.with_name(f"{draw.__name__}_{of.precision}.{form}")
-                    drawn = io.BytesIO()
-                    figure.savefig(
-                        drawn,
-                        format=form,
-                        metadata={"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form),
-                    )
-                    write_whole(path, drawn.getvalue())
+                    style.save(figure, path.parent, path.stem, form)
                     written.append(path)
         tables = [of.table() for of in found]
         for path, text in (

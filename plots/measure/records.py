@@ -350,6 +350,13 @@ class Data:
         names = [r["device"] for r in self.times.values() if on_gpu(r)]
         return names[-1] if names else self.directory.replace("_", " ")
 
+    @property
+    def copy_gb_per_s(self):
+        """The bandwidth of a copy, or None."""
+        return max(
+            (r["copy_gb_per_s"] for r in self.times.values() if "copy_gb_per_s" in r), default=None
+        )
+
     def of(self, matrix, precision, gpu=True):
         """All records of a matrix."""
         return self.by_matrix.get((matrix, precision, gpu), [])

@@ -29,9 +29,9 @@ from scipy.optimize import least_squares
 from scipy.stats import spearmanr
 
 import prove_counters
+import style
 from record_format import jsonl, records_in, write_whole
 from records import GPUS, ROOT, read_records
-from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
 
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
@@ -658,68 +658,35 @@ def three_digits(value):
 
 
 def draw(rows, errors):
-    """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
+    """Estimate over measurement, a row per kernel, each estimate with the product's matrix left out."""
     known = by_kernel(rows, errors)
     kernels = [k for k in KERNELS if k in known]
-    columns = 7
-    figure = new_figure(
-        11,
-        1.9 * -(-len(kernels) // columns),
-        "Estimated and measured microseconds, NVIDIA H200, warm",
+    off = abs(np.expm1(errors))
+    figure = style.new_figure(
+        1.6 + 0.2 * len(kernels),
+        f"Half of all estimates for an H200 are within {percent(np.median(off))} of the measured time, nine of ten within {percent(np.quantile(off, 0.9))}",
     )
-    axes = figure.subplots(-(-len(kernels) // columns), columns, sharex=True, sharey=True).flatten()
-    for axis in axes[len(kernels) :]:
-        axis.set_visible(False)
-    limits = [2, 2 * max(row[4] for row in rows)]
-    for axis, kernel in zip(axes, kernels):
-        for precision, colour in (("f64", BLUE), ("f32", ORANGE)):
-            for fill, generated in (("full", False), ("none", True)):
-                points = [
-                    (row[4], row[4] * np.exp(e))
-                    for row, e in zip(rows, errors)
-                    if row[1:3] == (precision, kernel) and (":" in row[0]) == generated
-                ]
-                if points:
-                    axis.plot(
-                        *zip(*points),
-                        "o",
-                        color=colour,
-                        fillstyle=fill,
-                        markersize=2.4,
-                        markeredgewidth=0.6,
-                        label=precision + ", generated" * generated,
-                    )
-        for factor, dashes in ((1, "-"), (2, ":"), (0.5, ":")):
-            axis.plot(
-                limits,
-                [factor * limit for limit in limits],
-                color=GREY,
-                linewidth=0.7,
-                linestyle=dashes,
-            )
-        axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
-        axis.set_title(kernel + "\n(never fitted)" * (kernel in NOT_FITTED), fontsize=7.5)
-        of = known[kernel]
-        axis.text(
-            0.97,
-            0.04,
-            f"{100 * of.median:.0f}% ({of.products})",
-            transform=axis.transAxes,
-            ha="right",
-            fontsize=6.5,
-        )
-        axis.set_xticks([10, 100, 1000])
-    axes[0].legend(handletextpad=0, fontsize=6)
-    figure.supxlabel(
-        f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros; "
-        "dotted: half and twice the time;\n"
-        "corner: median error, and of how many products",
-        fontsize=8,
+    axes = figure.subplots()
+    for y, kernel in enumerate(kernels):
+        factors = [np.exp(e) for row, e in zip(rows, errors) if row[2] == kernel]
+        style.box(axes, y, factors, 0.6, style.GREY if kernel in NOT_FITTED else style.BLUE)
+        said = f"{percent(known[kernel].median)} ({known[kernel].products})"
+        axes.text(1.01, y, said, transform=axes.get_yaxis_transform(), va="center")
+    axes.text(1.01, -1, "error (products)", transform=axes.get_yaxis_transform(), va="center")
+    axes.axvline(1, color=style.BLACK, linewidth=0.8)
+    axes.set(xscale="log", xlabel="estimated time / measured time")
+    axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+    axes.set_xticks([], minor=True)
+    style.rows(axes, kernels)
+    boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
+    style.legend(
+        figure,
+        [
+            (style.sample(colour=style.BLUE, **boxes), style.BOX),
+            (style.sample(colour=style.GREY, **boxes), "a kernel that was never fitted"),
+        ],
     )
-    figure.supylabel(
-        "estimate (us) by parameters fitted without the matrix, or never to the kernel", fontsize=8
-    )
-    save_png(figure, FIGURES, "time_model")
+    style.save(figure, FIGURES, "time_model")
 
 
 def explain(matrix, kernels):

@@ -141,11 +141,12 @@ def packed(payload):
 # --- What is drawn here -----------------------------------------------------------------------------
 
 
-def image(figure, notes, caption):
+def image(figure, caption):
     """The figure as a picture in the page, with a text for who cannot see it."""
     data = base64.b64encode(style.webp(figure)).decode()
     width, height = (round(100 * size) for size in figure.get_size_inches())
-    text = escape(" ".join([caption, *notes]), quote=True)
+    message = " ".join(figure._suptitle.get_text().split())
+    text = escape(f"{caption} {message}.", quote=True)
     return f'<img loading=lazy width={width} height={height} alt="{text}" src="data:image/webp;base64,{data}">'
 
 
@@ -250,10 +251,10 @@ def paper_section(title, module, data):
                 f'<p class=note id="figure-{name}">{escape(name)}: {escape(" ".join(notes))}</p>'
             )
             continue
-        caption = (figures.FIGURES[name].__doc__ or name).strip().splitlines()[0]
+        caption = figures.about(name)
         parts.append(
-            f'<figure id="figure-{name}">{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
-            f"<p class=note>Again: <code>make figures ARGS={name}</code></p>"
+            f'<figure id="figure-{name}">{image(figure, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
+            f"<p class=note>{escape(' '.join(notes))} Again: <code>make figures ARGS={name}</code></p>"
         )
     for make in module.TABLES.values():
         table = make(data)

@@ -1,10 +1,12 @@
 """Bylina, Bylina and Karwacki 2011: storage formats on Markov chains (tables 2 to 7, figures 10 to 12)."""
 
 import functools
+import math
+from collections import Counter
 
 import style
 from published import published
-from records import milliseconds
+from records import gflops, milliseconds
 from tables import Table, cell, looks_table
 
 PAPER = "Bylina, Bylina and Karwacki 2011"
@@ -16,10 +18,15 @@ HOSTS = {
     "eigen_csr": "Eigen",
     "csr_openmp": "csr_openmp",
 }  # kernels of the CPU; the paper's is MKL
-COLOURS = [style.GREY, style.ORANGE, style.SKY, style.GREEN, style.BLUE]
+LOOKS = {  # of a format: colour and mark
+    "cpu": (style.GREY, "x"),
+    "coo": (style.BLACK, "v"),
+    "csr": (style.ORANGE, "s"),
+    "ell": (style.BLUE, "o"),
+    "hyb": (style.GREEN, "^"),
+}
 SMALL = 200_000  # nonzeros of a chain in figure 11
 PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
-SIGNS = {"over": ">", "in excess of": ">", "about": "≈"}
 
 
 def matrices_of(table):
@@ -80,83 +87,81 @@ def remark(data, table):
     )
 
 
+def first_of(rates):
+    """{matrix: the format of the GPU with the greatest rate} of {format: {matrix: rate}}."""
+    return {
+        m: max(FORMATS, key=lambda f: rates[f].get(m, 0))
+        for m in rates["csr"]
+        if all(m in rates[f] for f in ("csr", "hyb"))
+    }
+
+
+def panel(axes, rates, names, sources, title):
+    """Marks in a row per matrix, all series beside each other within it."""
+    for k, (name, (colour, mark)) in enumerate(LOOKS.items()):
+        at = {
+            m: (rates[name][m], y + 0.14 * (k - 2)) for y, m in enumerate(names) if m in rates[name]
+        }
+        style.points(axes, at, sources, colour, mark, name)
+    axes.set(xscale="log", title=title, xlabel="GFLOP/s")
+    style.decimal(axes.xaxis)
+
+
 def picture(number, table, keep, title):
-    """GFLOP/s of the formats: ours in both precisions, and beside them those of the paper's times."""
+    """GFLOP/s of the formats in single precision, those of the paper's times beside ours."""
 
     def draw(data, gaps):
         sizes, cpu = matrices_of(table).nonzeros(), host(data, table)
-        theirs = {
+        times = {
             row["matrix"]: row
             for row in published(f"bylina_2011_table{table}")
             if keep(sizes[row["matrix"]])
         }
-        names = data.in_order(theirs)
-        processor = next(
-            (r["processor"].replace("(R)", "") for r in data.times.values() if r["kernel"] == cpu),
-            "CPU",
-        )
-        figure = style.new_figure(
-            9.4, 7.2, f"{PAPER}, figure {number}: speed of storage formats, {title}", larger=1
-        )
-        for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-            series = [
-                style.series(
-                    gaps,
-                    f"{processor}: CSR, {HOSTS[cpu]}" if kernel == "cpu" else kernel.upper(),
-                    names,
-                    precision,
-                    patterns,
-                    gpu=kernel != "cpu",
-                    theirs=[2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names]
-                    if precision == "f32"
-                    else [],
-                )
-                for kernel, patterns in {"cpu": [cpu], **FORMATS}.items()
-            ]
-            style.dots_of(axes, gaps, names, series, f"{GPU}; CPU: {CPU} (table {table})", COLOURS)
-            style.one_triangle(gaps, names, sizes, axes)
-            if precision == "f64":
-                (said,) = published("bylina_2011_text").where(
-                    figure=str(number), what="max_gflops", precision="f64"
-                )
-                axes.axhline(float(said["value"]), color=style.BLACK, linewidth=1.2, linestyle="--")
-                axes.text(
-                    0.99,
-                    float(said["value"]),
-                    f"greatest of {GPU}: {SIGNS[said['words'].split(',')[0]]} {said['value']} GFLOP/s (text)",
-                    transform=axes.get_yaxis_transform(),
-                    ha="right",
-                    va="center",
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-                )
-            style.panel(
-                axes,
-                f"{data.device} and its host, {style.PRECISIONS[precision]}, warm",
-                "GFLOP/s",
-                5,
-            )
-        gaps.remark(
-            f"The paper does not say of how many products its times are; {PRODUCTS} fit its text. Matrices in the order of their nonzeros"
-            + (
-                f". Which chains are small the text does not say: here those of up to {SMALL:,} nonzeros."
-                if table == 6
-                else ", stand-ins last."
-            )
-            + f" {remark(data, table)} {style.WARM}"
-            + "".join(f" {note}" for note in too_scattered(table // 2, data))
-        )
-        if uneven := {
-            r["matrix"]: r
-            for r in gaps.found
-            if milliseconds(r, quartile="upper") > 1.5 * milliseconds(r)
-        }:
-            gaps.remark(
-                f"Of {style.listed(uneven)} the slowest of the processes took up to "
-                f"{cell(max(milliseconds(r, quartile='upper') / milliseconds(r) for r in gaps.found))} times as long as the median; the records do not say why."
-            )
+        names = data.in_order(times)
+        patterns = {"cpu": [cpu], **FORMATS}
+        theirs = {
+            f: {m: 2e-9 * PRODUCTS * sizes[m] / float(times[m][f]) for m in names} for f in patterns
+        }
+        found = {
+            (p, f): {
+                m: gflops(r)
+                for m in names
+                for r in [gaps.find(f.upper(), m, p, of, f != "cpu")]
+                if r
+            }
+            for p in style.PRECISIONS
+            for f, of in patterns.items()
+        }
+        own = {f: found["f32", f] for f in patterns}
+        then, now = first_of(theirs), first_of(own)
+        device = style.brief(data.device)
+        message = f"On a {GPU} the fastest format for {title} was {said(then)}"
+        if now:
+            message += f"; on an {device} it is {said(now)}"
+        figure = style.new_figure(1.5 + 0.42 * len(names), message)
+        sources = {m: data.source(m) for m in names}
+        if set(sources.values()) == {"generated"}:  # no marks need to be told apart
+            gaps.remark("All matrices are generated, as the paper's were.")
+            sources = dict.fromkeys(names, "file")
+        left, right = figure.subplots(1, 2, sharey=True)
+        panel(left, theirs, names, dict.fromkeys(names, "file"), f"{GPU}, 2011")
+        panel(right, own, names, sources, data.device)
+        style.rows(left, [data.label(name) for name in names])
+        for axes in (left, right):
+            for y in range(1, len(names), 2):
+                axes.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", linewidth=0, zorder=0, label="_row")
+        entries = [
+            (style.sample(mark, colour), "CPU" if f == "cpu" else f.upper())
+            for f, (colour, mark) in LOOKS.items()
+        ]
+        fills = style.source_key(sources.values()) if set(sources.values()) != {"file"} else []
+        style.legend(figure, entries + fills)
+        caption(data, gaps, number, table, found, sizes, names)
         return figure
 
-    draw.__doc__ = f"GFLOP/s of COO, CSR, ELL and HYB on {title}."
+    draw.__doc__ = (
+        f"Figure {number}: GFLOP/s of COO, CSR, ELL and HYB on {title}, in single precision."
+    )
     return draw
 
 
@@ -171,6 +176,42 @@ def too_scattered(number, data):
     return [
         f"Stand-ins that are scattered otherwise than the paper's dispersions say: {', '.join(said)}."
     ] * bool(said)
+
+
+def said(first):
+    """How often which format is the fastest."""
+    counts = [f"{f.upper()} on {n}" for f, n in Counter(first.values()).most_common()]
+    return " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
+
+
+def caption(data, gaps, number, table, found, sizes, names):
+    style.one_triangle(gaps, names, sizes)
+    doubles = first_of({f: found["f64", f] for f in FORMATS})
+    greatest = published("bylina_2011_text").where(
+        figure=str(number), what="max_gflops", precision="f64"
+    )[0]
+    most = max((rate for f in FORMATS for rate in found["f64", f].values()), default=math.nan)
+    gaps.remark(
+        f"CPU: {CPU} in 2011. In double precision the fastest is {said(doubles) or 'not measured'}; "
+        f"the greatest speed was {greatest['words'].split(',')[0]} {greatest['value']} GFLOP/s there and is {cell(most)} here."
+    )
+    gaps.remark(
+        f"The paper does not say of how many products its times are; {PRODUCTS} fit its text (table {table}). Matrices in the order of their nonzeros"
+        + (
+            f". Which chains are small the text does not say: here those of up to {SMALL:,} nonzeros."
+            if table == 6
+            else ", stand-ins last."
+        )
+        + f" {remark(data, table)} {style.WARM}"
+        + "".join(f" {note}" for note in too_scattered(table // 2, data))
+    )
+    if uneven := {
+        r["matrix"] for r in gaps.found if milliseconds(r, quartile="upper") > 1.5 * milliseconds(r)
+    }:
+        worst = max(milliseconds(r, quartile="upper") / milliseconds(r) for r in gaps.found)
+        gaps.remark(
+            f"On {style.listed(sorted(uneven))} the slowest of the processes took up to {cell(worst)} times as long as the median; the records do not say why."
+        )
 
 
 def sizes_table(number, data):

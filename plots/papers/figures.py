@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Draws every figure and writes every table from published and measured records. No GPU.
 
-make figures                          all, into plots/figures/*.png and TABLES.md
+make figures                          all, into plots/figures/*.png, their captions into README.md, and TABLES.md
+make figures FORMAT=pdf               or svg, for print, beside them
 plots/python.sh plots/papers/figures.py ladder       those whose names contain a word
 make figures ARGS="--device NVIDIA_H100"      from another device's records, into a directory of plots/figures with its name
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import lightspmv
 import ours
 import style
 from record_format import write_whole
-from records import ROOT, Data
+from records import ROOT, Data, code_note
 
 DEVICE = "NVIDIA_H200"  # whose figures the pages show
 MODULES = {"Ours": ours, **{module.PAPER: module for module in (he_gao, bylina, lightspmv, godwin)}}
@@ -35,7 +37,54 @@ def draw(name, data):
             f"Of what this figure compares {gaps.share():.0%} was measured on {data.device}; `{style.COMMAND}` makes the records."
         ]
     notes = gaps.notes() if figure or gaps.asked or gaps.remarks else [style.not_measured(data)]
-    return (style.finish(figure, notes) if figure else None), notes
+    if figure and code_note(gaps.found):
+        style.other_code(figure)
+    return figure, notes
+
+
+def about(name):
+    """What a figure shows, whether it is drawn or not."""
+    return (FIGURES[name].__doc__ or name).strip().splitlines()[0]
+
+
+def caption(name, figure, notes):
+    """A figure and what belongs below it, as Markdown."""
+    paper = next(title for title, module in MODULES.items() if name in module.FIGURES)
+    lead = about(name) if paper == "Ours" else f"{paper}. {about(name)}"
+    if figure is None:
+        return f"## {name}: not drawn\n\n{lead} {' '.join(notes)}\n"
+    message = " ".join(figure._suptitle.get_text().split())
+    parts = [f"## {message}", f"![{about(name)}]({name}.png)", lead, *notes]
+    return "\n\n".join([*parts, f"`make figures ARGS={name}`"]) + "\n"
+
+
+HEAD = """<!-- written by plots/papers/figures.py -->
+# The figures and their captions
+
+A title says what a figure shows, computed from the records. A full mark is a real file, a half one a generated matrix, a hollow one a
+[stand-in](../README.md#how-near-do-stand-ins-come). `make figures FORMAT=pdf` (or `svg`) draws all for print, one column wide (7 inches).
+
+"""
+
+
+def captions_page(captions, before=""):
+    """Captions of figures, with those of the page before that were not drawn now, in the order of FIGURES."""
+    of = dict(
+        re.findall(r"<!-- figure: (\w+) -->\n(.*?)(?=<!-- figure: |<!-- end -->)", before, re.S)
+    )
+    of |= {name: text + "\n" for name, text in captions.items()}
+    missing = [
+        f"- {title}, {figure}: {why}"
+        for title, module in MODULES.items()
+        for figure, why in getattr(module, "NOT_DRAWN", {}).items()
+    ]
+    return (
+        HEAD
+        + "".join(f"<!-- figure: {name} -->\n{of[name]}" for name in FIGURES if name in of)
+        + "<!-- end -->\n## Figures of the papers that cannot be drawn here\n\n"
+        + "\n".join(missing)
+        + "\n"
+    )
 
 
 def tables_page(data):
@@ -60,6 +109,7 @@ def main(argv=None):
         type=Path,
         help=f"default: plots/figures, and its directory DEVICE for any but {DEVICE}",
     )
+    parser.add_argument("--format", default="png", choices=style.FORMATS)
     arguments = parser.parse_args(argv)
     names = [
         n for n in FIGURES if not arguments.names or any(word in n for word in arguments.names)
@@ -74,14 +124,20 @@ def main(argv=None):
     out = arguments.out or ROOT / "plots" / "figures" / (
         data.directory if data.directory != DEVICE else ""
     )
+    captions = {}
     for name in names:
         figure, notes = draw(name, data)
+        captions[name] = caption(name, figure, notes)
         if figure is None:
             print(f"{name}: not drawn. {' '.join(notes)}")
             continue
-        style.save_png(figure, out, name)
+        style.save(figure, out, name, arguments.format)
         missing = [note for note in notes if "`make" in note or "ot measured yet" in note]
-        print(f"{name}.png" + "".join(f"\n    {note}" for note in missing))
+        print(f"{name}.{arguments.format}" + "".join(f"\n    {note}" for note in missing))
+    if arguments.format != "png":
+        return 0
+    page = out / "README.md"
+    write_whole(page, captions_page(captions, page.read_text("utf-8") if page.exists() else ""))
     if "ladder" in names:
         ladder.save(data, out / "ladder")
         print("ladder/*.svg")

@@ -2,23 +2,25 @@
 and 8)."""
 
 import re
+from statistics import fmean
 
 import style
 from published import published
-from records import bandwidth, data_sheet, gflops
+from records import bandwidth, gflops
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
 # The paper's CSR is PETSc's, whose products on NVIDIA GPUs are cuSPARSE's today.
 FORMATS = {
     "CDS": ["cds_texture"],
-    "CDS, ours": ["cds", "cds_sliced"],
     "DIA": ["dia"],
     "ELL": ["ell"],
     "CSR": ["cusparse_csr_*", "cusparse_spmvop_*"],
-    "cuSPARSE, sliced ELL": ["cusparse_sell_*"],
 }
-OF_FIGURE_8 = ["CDS", "CDS, ours", "DIA"]  # what it compares
-COLOURS = [style.VERMILLION, style.ORANGE, style.BLUE, style.GREEN, style.GREY, style.BLACK]
+LOOKS = {"DIA": (style.BLUE, "o"), "ELL": (style.GREEN, "^"), "CSR": (style.BLACK, "s")}
+GRID_COLOURS = [style.BLUE, style.ORANGE, style.BLACK, style.GREEN, style.PURPLE]
+GENERATED = (
+    "The grids are generated, as the paper's; of its sizes the text names 64 x 64 x 64 alone."
+)
 
 
 def grids(data):
@@ -51,126 +53,120 @@ def above_dia(data, of, precision):
     return sum(higher), len(higher)
 
 
-def curve(axes, records, value, state, l2, **look):
-    """A format's rates over degrees of freedom, with their spread; dotted is what fits in an L2 of so many bytes."""
-    dofs, there = list(records), list(records.values())
-    rates = [value(r, state=state) for r in there]
-    # They grow with the degrees of freedom.
-    fit = sum(r["compulsory_bytes"] <= (l2 or 0) for r in there)
-    colour = look["color"]
-    axes.plot(dofs[: fit + 1], rates[: fit + 1], ":", linewidth=1.2, color=colour)
-    axes.plot(dofs[fit:], rates[fit:], linewidth=1.2, color=colour)
-    below = [rate - value(r, state, "upper") for rate, r in zip(rates, there)]
-    above = [value(r, state, "lower") - rate for rate, r in zip(rates, there)]
-    axes.errorbar(dofs, rates, markersize=4.5, elinewidth=0.8, yerr=[below, above], **look)
-
-
-def said_in(number, data, of, precision):
-    """What a panel of that figure says of CDS and DIA, or nothing."""
-    if number == 8:
-        return "CDS above DIA: {} of {}".format(*above_dia(data, of, precision))
-    first = of[min(of)]
-    ratio = data.speedups([first], precision, FORMATS["CDS"], FORMATS["DIA"])
-    return f"CDS / DIA at {min(of)}: {ratio[first]:.2f}" if ratio else ""
-
-
-def picture(number, title, unit, value, state):
-    def draw(data, gaps):
-        every = {
-            grid: of
-            for grid, of in grids(data).items()
-            if any(data.fastest(m, p, FORMATS["CDS"]) for m in of.values() for p in ("f32", "f64"))
-        }
-        gaps.remark(statements(number))
-        if not every:
-            gaps.remark(
-                "No records of CDS on grids with several unknowns a point: "
-                f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`."
-            )
-            return None
-        most = max(dof for of in every.values() for dof in of)
-        if fewer := [f"{grid} above {max(of)}" for grid, of in every.items() if max(of) < most]:
-            gaps.remark(
-                f"Not measured yet: degrees of freedom of {', '.join(fewer)}; `{style.COMMAND}`."
-            )
-        figure = style.new_figure(
-            max(2.6 * len(every), 9),
-            6.8,
-            f"{PAPER}, figure {number}: {title}, {data.device}, {state}",
-            larger=1,
-        )
-        copy = max(
-            (r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None
-        )
-        limits = (
-            {"--": ("a copy", copy), ":": ("data sheet", data_sheet(data.device))}
-            if number == 8
-            else {}
-        )
-        l2 = (
-            data_sheet(data.device, "l2_bytes") if state == "warm" else None
-        )  # of what fits in there the lines are dotted
-        for line, precision in zip(
-            figure.subplots(2, len(every), sharey="row", squeeze=False), ("f32", "f64")
-        ):
-            for axes, (name, of) in zip(line, every.items()):
-                for (label, patterns), colour, marker in zip(
-                    FORMATS.items(), COLOURS, style.MARKERS
-                ):
-                    if number == 8 and label not in OF_FIGURE_8:
-                        continue
-                    found = {
-                        dof: gaps.find(label, m, precision, patterns, state=state)
-                        for dof, m in of.items()
-                    }
-                    records = {dof: r for dof, r in found.items() if r}
-                    curve(axes, records, value, state, l2, fmt=marker, label=label, color=colour)
-                for dashes, (label, rate) in limits.items():
-                    if rate:
-                        axes.axhline(
-                            rate,
-                            color=style.BLACK,
-                            linewidth=0.8,
-                            linestyle=dashes,
-                            label=f"{label}, {rate:.0f} GB/s",
-                        )
-                if text := said_in(number, data, of, precision):
-                    axes.text(0.97, 0.05, text, transform=axes.transAxes, ha="right")
-                axes.set_title(f"{name}, {precision}")
-                axes.set_xlabel("degrees of freedom")
-                axes.set_xticks(list(of))
-            line[0].set_ylim(bottom=0)  # of all, once every line is there
-            line[0].set_ylabel(unit)
-        if l2:
-            figure.axes[0].plot(
-                [], [], ":", color=style.BLACK, label=f"fits in the L2, {l2 / 1e6:.0f} MB"
-            )
-        style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
+def measured_grids(data, gaps, number):
+    """Those of grids() on which CDS was measured, and remarks on the others."""
+    gaps.remark(statements(number))
+    every = {
+        grid: of
+        for grid, of in grids(data).items()
+        if any(data.fastest(m, p, FORMATS["CDS"]) for m in of.values() for p in style.PRECISIONS)
+    }
+    if not every:
         gaps.remark(
-            "Lines up and down: spread. CDS: the paper's, cds_texture; ours: the faster of cds and cds_sliced. DIA"
-            + " and ELL" * (number == 7)
-            + ": ours, of step 08; "
-            "the paper's DIA was Cusp's."
-            + " CSR: cuSPARSE's fastest, which PETSc's is today. Sliced ELL: on most of these grids cuSPARSE's fastest format."
-            * (number == 7)
-            + " The grids are generated, as the paper's; of its sizes the text names 64 x 64 x 64 alone."
-            + (
-                " Of a format that takes over half of the L2 only a part stays there."
-                if state == "warm"
-                else " Cold: the L2 is flushed before each product. Each format's own bytes over its time: a higher curve is not a faster format. "
-                "CDS above DIA: at how many points with several degrees of freedom."
-            )
+            "No records of CDS on grids with several unknowns a point: "
+            f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`."
         )
-        return figure
+    most = max((dof for of in every.values() for dof in of), default=0)
+    if fewer := [f"{grid} above {max(of)}" for grid, of in every.items() if max(of) < most]:
+        gaps.remark(
+            f"Not measured yet: degrees of freedom of {', '.join(fewer)}; `{style.COMMAND}`."
+        )
+    return every
 
-    draw.__doc__ = f"{unit} of CDS, DIA, ELL and CSR as degrees of freedom grow."
-    return draw
+
+def over(gaps, every, precision, rival, value, state):
+    """{grid: {degrees of freedom: the value of CDS over that of a rival}}."""
+    found = {}
+    for grid, of in every.items():
+        for dof, m in of.items():
+            cds, other = (
+                gaps.find(label, m, precision, FORMATS[label], state=state)
+                for label in ("CDS", rival)
+            )
+            if cds and other:
+                found.setdefault(grid, {})[dof] = value(cds, state) / value(other, state)
+    return found
 
 
-FIGURES = {
-    "godwin_2012_figure7": picture(7, "speed across degrees of freedom", "GFLOP/s", gflops, "warm"),
-    "godwin_2012_figure8": picture(
-        8, "bandwidth", "GB/s of the format's own bytes", bandwidth, "cold"
-    ),
-}
+def by_dof(found):
+    """{degrees of freedom: ratios of all grids}."""
+    ratios = {}
+    for of in found.values():
+        for dof, ratio in of.items():
+            ratios.setdefault(dof, []).append(ratio)
+    return dict(sorted(ratios.items()))
+
+
+def two_panels(message, unit):
+    figure = style.new_figure(3.5, message)
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, precision in zip(panels, style.PRECISIONS):
+        axes.axhline(1, color=style.BLACK, linewidth=0.8)
+        axes.set(title=style.PRECISIONS[precision], xlabel="degrees of freedom")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    panels[0].set_ylabel(unit)
+    return figure, dict(zip(style.PRECISIONS, panels))
+
+
+def figure7(data, gaps):
+    """Figure 7: how many times as fast CDS is as DIA, ELL and CSR as degrees of freedom grow."""
+    if not (every := measured_grids(data, gaps, 7)):
+        return None
+    found = {
+        (p, rival): by_dof(over(gaps, every, p, rival, gflops, "warm"))
+        for p in style.PRECISIONS
+        for rival in LOOKS
+    }
+    of_dia = {dof: fmean(ratios) for dof, ratios in found["f64", "DIA"].items()}
+    first, best = min(of_dia), max(of_dia, key=of_dia.get)
+    figure, panels = two_panels(
+        f"CDS gains as degrees of freedom grow: on an {style.brief(data.device)}, in double precision, it is "
+        f"{of_dia[first]:.2f} times as fast as DIA at {first} and {of_dia[best]:.2f} times at {best}",
+        "times as fast",
+    )
+    for (precision, rival), of in found.items():
+        colour, mark = LOOKS[rival]
+        dofs, means = list(of), [fmean(ratios) for ratios in of.values()]
+        low, high = ([end(ratios) for ratios in of.values()] for end in (min, max))
+        axes = panels[precision]
+        axes.fill_between(dofs, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(dofs, means, marker=mark, color=colour, linewidth=1.3, markersize=4.5)
+        place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+        axes.annotate(f"against {rival}", (dofs[-1], means[-1]), color=colour, **place)
+        axes.set_xlim(0.7, dofs[-1] + 2.6)
+        axes.set_xticks(dofs)
+    gaps.remark(
+        f"{data.device}, warm. Marks: means of {len(every)} grids ({', '.join(every)}); shaded: from the least grid to the greatest. "
+        "CDS: the paper's, cds_texture. DIA and ELL: ours, of step 08; the paper's DIA was Cusp's. CSR: cuSPARSE's fastest, which PETSc's is today. "
+        f"{GENERATED} Of a format that takes over half of the L2 only a part stays there, so that CDS gains most where the L2 still holds it and no longer DIA."
+    )
+    return figure
+
+
+def figure8(data, gaps):
+    """Figure 8: the bandwidth of CDS over that of DIA, each of its own bytes."""
+    if not (every := measured_grids(data, gaps, 8)):
+        return None
+    counts = [above_dia(data, of, p) for p in style.PRECISIONS for of in every.values()]
+    higher, several = map(sum, zip(*counts))
+    figure, panels = two_panels(
+        f"In 2012 CDS used more of the bandwidth than DIA in most cases; on an {style.brief(data.device)} "
+        f"it does at {higher} of {several} points with several degrees of freedom",
+        "bandwidth of CDS / of DIA",
+    )
+    for precision, axes in panels.items():
+        found = over(gaps, every, precision, "DIA", bandwidth, "cold")
+        for (grid, of), mark, colour in zip(found.items(), "o^sDv", GRID_COLOURS):
+            look = {"marker": mark, "color": colour, "linewidth": 1, "markersize": 4.5}
+            axes.plot(list(of), list(of.values()), label=grid, **look)
+    handles, labels = panels["f64"].get_legend_handles_labels()
+    style.legend(figure, list(zip(handles, labels)))
+    gaps.remark(
+        f"{data.device}. CDS: the paper's, cds_texture. DIA: ours, of step 08; the paper's was Cusp's. Cold: the L2 is flushed before each product. "
+        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. {GENERATED}"
+    )
+    return figure
+
+
+FIGURES = {"godwin_2012_figure7": figure7, "godwin_2012_figure8": figure8}
 TABLES = {}

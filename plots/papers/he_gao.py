@@ -3,11 +3,11 @@ figures 7 to 10)."""
 
 import functools
 import math
-from statistics import fmean
+from statistics import fmean, median
 
 import style
 from published import published
-from records import STAND_IN, bandwidth, data_sheet, milliseconds, on_one_gpu, starred
+from records import STAND_IN, bandwidth, data_sheet, format_bytes, gflops, on_one_gpu, starred
 from tables import DASH, Table, looks_table
 
 PAPER = "He and Gao 2016"
@@ -21,19 +21,9 @@ RIVALS = {
     "CSR-Adaptive": ["csr_adaptive"],
 }
 PCSR = {"PCSR": ["pcsr_texture"]}
-ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass (ours)": ["pcsr_one_pass"]}
-COLOURS = [
-    style.GREY,
-    style.SKY,
-    style.GREEN,
-    style.PURPLE,
-    style.ORANGE,
-    style.BLUE,
-    style.VERMILLION,
-]
+ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass": ["pcsr_one_pass"]}
 NONZEROS = published("he_gao_2016_table2").nonzeros()  # of each matrix
 LARGE = 200e6  # bytes: over three times the L2 of an H200
-ORDER = "real files, then stand-ins; each from the fewest nonzeros to the most"
 REBUILT = "cont-300 counts as a file, but its structure is rebuilt from the constraints of its quadratic program, in an assumed order of rows."
 REMARK = (
     "CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
@@ -42,80 +32,90 @@ REMARK = (
 
 
 def figure4(data, gaps):
-    """How many times as fast PCSR is as five algorithms, in both precisions."""
-    said, names = published("he_gao_2016_speedups"), data.in_order(NONZEROS)
-    figure = style.new_figure(11, 5.2, f"{PAPER}, figure 4: PCSR against the others", larger=1)
-    for axes, precision in zip(figure.subplots(1, 2, sharey=True), style.PRECISIONS):
-        for label, patterns in {**RIVALS, **PCSR}.items():
-            for name in names:
-                gaps.find(label, name, precision, patterns)
-        style.ratios(
-            axes,
-            gaps,
-            {
-                rival: data.speedups(names, precision, PCSR["PCSR"], patterns)
-                for rival, patterns in RIVALS.items()
-            },
-            f"{GPU}, 15 matrices",
-            [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS],
-        )
-        axes.set(
-            title=f"{style.PRECISIONS[precision]}, warm", ylabel="time of the other / time of PCSR"
-        )
-    style.legend_below_title(figure, *axes.get_legend_handles_labels())
+    """Figure 4: how many times as fast PCSR is as five algorithms, in both precisions."""
+    table, names = published("he_gao_2016_speedups"), data.in_order(NONZEROS)
+    said = {
+        (rival, p): (table.value("speedup", rival=rival, precision=p), None)
+        for rival in RIVALS
+        for p in style.PRECISIONS
+    }
+    medians = {
+        rival: [
+            median(ratios.values())
+            for p in style.PRECISIONS
+            if (ratios := data.speedups(names, p, PCSR["PCSR"], patterns))
+        ]
+        for rival, patterns in RIVALS.items()
+    }
+    slower = sum(bool(of) and max(of) < 1 for of in medians.values())
+    message = (
+        f"PCSR beat all {len(RIVALS)} rivals on a {GPU}; on an {style.brief(data.device)} "
+        f"{'all' if slower == len(RIVALS) else slower} of them beat it on most matrices"
+    )
+    figure = style.against_rivals(data, gaps, names, PCSR, RIVALS, said, GPU, message)
     gaps.remark(
-        f"Figure 4 itself is lost; the text has the mean speed-ups of the {GPU} on 15 matrices, without their names. Ours: ratios of median warm times. {REMARK}"
+        f"Figure 4 itself is lost; the text has the mean speed-ups of the {GPU} on 15 matrices, without their names. Ours: ratios of median warm times on {len(names)} matrices, with their arithmetic mean, as the paper's. {REMARK}"
     )
     style.one_triangle(gaps, names, NONZEROS)
     return figure
+
+
+def by_algorithm(gaps, message, unit, value, x, state="warm"):
+    """The figure, and {algorithm: {matrix: (x, value)}} of its panels in double precision; one panel is left."""
+    data = gaps.data
+    names, found = data.in_order(NONZEROS), {}
+    for label, patterns in ALGORITHMS.items():
+        records = {m: gaps.find(label, m, "f64", patterns, state=state) for m in names}
+        found[label] = {m: (x(r), value(r, state)) for m, r in records.items() if r}
+    figure = style.new_figure(4.4, message(found))
+    panels = figure.subplots(2, 4, sharex=True, sharey=True)
+    sources = {name: data.source(name) for name in names}
+    for axes, (label, of) in zip(panels.flat, found.items()):
+        colour = style.VERMILLION if "one pass" in label else style.BLUE
+        style.points(axes, of, sources, colour, label=label, markersize=4)
+        middle = f"median {median(y for _, y in of.values()):.0f}{unit}" if of else "not measured"
+        axes.set_title(f"{label}\n{middle}")
+    style.one_triangle(gaps, names, NONZEROS)
+    return figure, panels, style.source_key(sources.values())
 
 
 def figure4_rates(data, gaps):
-    """GFLOP/s of seven algorithms in both precisions."""
-    # GFLOP/s of PCSR in double precision: the one column of figure 4 that a table gives.
+    """Figure 4: GFLOP/s of seven algorithms in double precision."""
+    nonzeros = {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table3")}
     theirs = {
-        row["matrix"]: 2e-6 * int(row["nonzeros"]) / float(row["one_gpu"])
+        row["matrix"]: (
+            nonzeros[row["matrix"]],
+            2e-6 * nonzeros[row["matrix"]] / float(row["one_gpu"]),
+        )
         for row in published("he_gao_2016_table3")
     }
-    names = data.in_order(NONZEROS)
-    figure = style.new_figure(
-        12.5, 8.4, f"{PAPER}, figure 4: performance of all algorithms", larger=1
-    )
-    for axes, precision in zip(figure.subplots(2, 1), style.PRECISIONS):
-        series = [
-            style.series(
-                gaps,
-                label,
-                names,
-                precision,
-                patterns,
-                theirs=[theirs.get(m) for m in names]
-                if (label, precision) == ("PCSR", "f64")
-                else [],
-            )
-            for label, patterns in ALGORITHMS.items()
-        ]
-        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
-        for row in published("he_gao_2016_text").where(
-            what="gflops_in_most_cases", precision=precision
-        ):
-            axes.axhline(
-                float(row["value"]),
-                color=style.BLUE,
-                linewidth=1.2,
-                linestyle="--",
-                label=f"{GPU}: PCSR {row['words']} {row['value']} in most cases (text)",
-            )
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, warm", "GFLOP/s", 6)
-    axes.set_xlabel(ORDER)
+
+    def message(found):
+        first = [max(found, key=lambda k: found[k].get(m, (0, 0))[1]) for m in NONZEROS]
+        wins = {label: first.count(label) for label in ("PCSR in one pass", "PCSR")}
+        return (
+            f"Of seven algorithms PCSR in one pass is the fastest on {wins['PCSR in one pass']} of {len(first)} matrices, "
+            f"PCSR as published on {wins['PCSR'] or 'none'}"
+        )
+
+    figure, panels, key = by_algorithm(gaps, message, " GFLOP/s", gflops, lambda r: r["nnz"])
+    last = panels.flat[7]
+    style.points(last, theirs, dict.fromkeys(theirs, "file"), style.BLACK, "D", GPU, markersize=4)
+    middle = median(rate for _, rate in theirs.values())
+    last.set_title(f"PCSR, {GPU}\nmedian {middle:.1f} GFLOP/s")
+    for axes in panels.flat:
+        axes.set(xscale="log", yscale="log")
+        style.decimal(axes.yaxis)
+    figure.supxlabel("nonzeros", fontsize=style.SMALLEST)
+    figure.supylabel("GFLOP/s", fontsize=style.SMALLEST)
+    style.legend(figure, [*key, (style.sample("D"), f"{GPU}, the paper's table 3")])
     gaps.remark(
-        f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. {REMARK} {style.WARM}"
+        f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision; in single precision the text says over 9 GFLOP/s in most cases. {REMARK} {style.WARM}"
     )
-    style.one_triangle(gaps, names, NONZEROS)
     return figure
 
 
-def share_of_peak(record, state, quartile):
+def share_of_peak(record, state, quartile="median"):
     """Percent of the data sheet's bandwidth as in the paper, of a copy's where the sheet is not known."""
     return (
         100
@@ -124,89 +124,61 @@ def share_of_peak(record, state, quartile):
     )
 
 
-def figure5(data, gaps):
-    """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
+def published_shares():
+    """{matrix: (MB, percent of the data sheet's bandwidth)} of the paper's PCSR: table 3's times, and the bytes of y = Ax in CSR."""
     said = published("he_gao_2016_text")
-    names = data.in_order(NONZEROS)
-    sheet, copy = (
-        data_sheet(data.device),
-        max(
-            (r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None
-        ),
+    most, share = (
+        said.value(what=what, precision="f64") for what in ("max_bandwidth", "share_of_peak")
     )
-    figure = style.new_figure(
-        12.5, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel", larger=1
+    rows, found = {r["matrix"]: int(r["rows"]) for r in published("he_gao_2016_table2")}, {}
+    for row in published("he_gao_2016_table3"):
+        size = {name: rows[row["matrix"]] for name in ("rows", "cols")}
+        one = {"format": "CSR", "precision": "f64", "nnz": int(row["nonzeros"]), **size}
+        moved = 1e-6 * format_bytes(one)
+        found[row["matrix"]] = moved, moved / float(row["one_gpu"]) / (most / share)
+    return found
+
+
+def figure5(data, gaps):
+    """Figure 5: bandwidth of seven algorithms as a share of the device's, and what share the paper's PCSR reached, by one count of bytes."""
+    theirs, said = published_shares(), published("he_gao_2016_text")
+    sheet, copy = data_sheet(data.device), data.copy_gb_per_s
+    most = max(share for _, share in theirs.values())
+
+    def message(found):
+        here = max((share for _, share in found["PCSR"].values()), default=0)
+        one_pass = max((share for _, share in found["PCSR in one pass"].values()), default=0)
+        return (
+            f"PCSR used at most {most:.0f}% of the bandwidth of a {GPU} and uses {here:.0f}% of an {style.brief(data.device)}'s; "
+            f"in one pass it uses {one_pass:.0f}%"
+        )
+
+    figure, panels, key = by_algorithm(
+        gaps, message, "%", share_of_peak, lambda r: 1e-6 * format_bytes(r), "cold"
     )
-    for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-        series = [
-            style.series(gaps, label, names, precision, patterns, share_of_peak, "cold")
-            for label, patterns in ALGORITHMS.items()
-        ]
-        style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
-        axes.set_ylim(-3, 112)  # marks at 0 are whole
-        share = said.value(what="share_of_peak", precision=precision)
-        lines = [
-            (
-                share,
-                f"{GPU}: greatest of PCSR, {share:.0f}% of 144 GB/s, by the paper's own count of bytes",
-                style.BLUE,
-                "--",
-            )
-        ]
-        lines += (
-            [
-                (
-                    100 * copy / (sheet or copy),
-                    f"{data.device}: a copy, {copy:.0f} GB/s",
-                    style.BLACK,
-                    "-",
-                )
-            ]
-            if copy
-            else []
-        )
-        for (height, text, colour, dashes), place in zip(sorted(lines), ("top", "bottom")):
-            axes.axhline(height, color=colour, linewidth=1, linestyle=dashes)
-            axes.annotate(
-                text,
-                (2.6, height),
-                (0, {"top": -2, "bottom": 2}[place]),
-                textcoords="offset points",
-                color=colour,
-                va=place,
-            )
-        large = [
-            i
-            for i, name in enumerate(names)
-            if data.times.get((name, precision, "pcsr_texture"), {}).get("compulsory_bytes", 0)
-            > LARGE
-        ]
-        axes.hlines(
-            [107] * len(large),
-            [i - 0.5 for i in large],
-            [i + 0.5 for i in large],
-            style.BLACK,
-            linewidth=3,
-            label="PCSR moves over 200 MB",
-        )
-        style.panel(
-            axes,
-            f"{data.device}, {style.PRECISIONS[precision]}, cold L2",
-            f"% of the data sheet's {sheet} GB/s" if sheet else "% of a copy",
-            6,
-        )
+    last = panels.flat[7]
+    style.points(last, theirs, dict.fromkeys(theirs, "file"), style.BLACK, "D", GPU, markersize=4)
+    last.set_title(f"PCSR, {GPU}\nmedian {median(share for _, share in theirs.values()):.0f}%")
+    for axes in panels.flat:
+        axes.set(xscale="log", ylim=(-2, 103))  # marks at 0 are whole
+        if copy and axes is not last:
+            axes.axhline(100 * copy / (sheet or copy), color=style.BLACK, linewidth=1)
+        style.decimal(axes.xaxis)
+    figure.supxlabel("MB that y = Ax must move", fontsize=style.SMALLEST)
+    unit = f"% of the data sheet's {sheet} GB/s" if sheet else "% of a copy"
+    figure.supylabel(unit, fontsize=style.SMALLEST)
+    line = style.sample(line="-"), f"a copy, {copy or 0:.0f} GB/s"
+    style.legend(figure, [*key, line, (style.sample("D"), f"{GPU}, the paper's table 3")])
+    texts = [f"{said.value(what='share_of_peak', precision=p):.0f}%" for p in ("f32", "f64")]
     gaps.remark(
+        "Double precision. "
         "Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
-        "the matrix in CSR and x read once, y written once, for all alike; what a kernel moves beside, as PCSR its array of "
+        "the matrix in its format and x read once, y written once; what a kernel moves beside, as PCSR its array of "
         "products, and repeated reads of x are not counted. "
-        + style.SPREAD
-        + " "
         + REMARK
-        + f" Figure 5 itself is lost: the bytes by which the text's rates of the {GPU} are counted the paper does not "
-        "give, and they are not ours (step 06)."
+        + f" Figure 5 itself is lost. The text says {' and '.join(texts)} of the {GPU}'s bandwidth in single and double precision, by a count of bytes that the paper does not "
+        "give and that is not ours (step 06)."
     )
-    axes.set_xlabel(ORDER)
-    style.one_triangle(gaps, names, NONZEROS)
     return figure
 
 
@@ -215,14 +187,12 @@ def figure5(data, gaps):
 # figure -> table, GPUs, whether x is exchanged.
 PARALLEL = {7: (3, 2, False), 8: (4, 4, False), 9: (5, 2, True), 10: (6, 4, True)}
 PARTITIONS = {"I": "rows", "II": "nonzeros"}
-PERCENT = ["percent", "percent_lower", "percent_upper"]
 
 
 def efficiencies(data, gpus, exchange, ours=False):
     """{(matrix, "I" or "II"): record of `spmv multigpu`} of the fastest drive in double precision, with `percent`: the fastest step
-    on one GPU over GPUs times time, and between which `percent_lower` and `percent_upper` the spreads of both times put it. Of the
-    published kernel, with an exchange of all parts; with `ours`, of the fastest of the other kernels and ways. What an exchange is
-    compared by has no norm."""
+    on one GPU over GPUs times time. Of the published kernel, with an exchange of all parts; with `ours`, of the fastest of the other
+    kernels and ways. What an exchange is compared by has no norm."""
     records = [
         r
         for r in data.multigpu
@@ -243,72 +213,52 @@ def efficiencies(data, gpus, exchange, ours=False):
             and one
             and r["best_step_ms"] < found.get(key, {}).get("best_step_ms", math.inf)
         ):
-            found[key] = {
-                **r,
-                **{
-                    name: 100
-                    * milliseconds(one, "best_step", base)
-                    / (gpus * milliseconds(r, "best_step", several))
-                    for name, base, several in zip(
-                        PERCENT, ("median", "lower", "upper"), ("median", "upper", "lower")
-                    )
-                },
-            }
+            percent = 100 * one["best_step_ms"] / (gpus * r["best_step_ms"])
+            found[key] = {**r, "percent": percent}
     return found
 
 
-def with_mean(values):
-    """The values and their mean, if all are there."""
-    return [*values, None if None in values else fmean(values)]
+def time_and_efficiency(found, names, way="II"):
+    """{matrix: (milliseconds of a step on one GPU, percent)} of those of `names` that efficiencies() found."""
+    return {
+        m: (r["percent"] / 100 * r["gpus"] * r["best_step_ms"], r["percent"])
+        for (m, of), r in found.items()
+        if of == way and m in names
+    }
 
 
-def parallel_panel(axes, number, own, best, names, sources):
-    """One of figures 7 to 10: the paper's values beside the marks of `own` and `best`, as efficiencies() has them."""
-    table, gpus, exchange = PARALLEL[number]
-    theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
-    series = []
-    for of, label, way in (
-        (own, "PCSR-{}", "I"),
-        (own, "PCSR-{}", "II"),
-        *[(best, "our fastest, cut as PCSR-{}", "II")] * exchange,
-    ):
-        if of is own:  # beside the mark, which a dash across it would make another sign
-            series.append(
-                style.Series(
-                    label.format(way) + f", {GPU}s",
-                    [None] * (len(names) + 1),
-                    theirs=with_mean([float(theirs[m][f"efficiency_{way}"]) for m in names]),
-                )
-            )
-        series.append(
-            style.Series(
-                label.format(way),
-                *(
-                    with_mean([of[m, way][name] if (m, way) in of else None for m in names])
-                    for name in PERCENT
-                ),
-            )
-        )
-    groups = [*names, "mean"]
-    style.dots(
-        axes,
-        [starred(m, sources.get(m)) for m in groups],
-        series,
-        [sources.get(m, "file") for m in groups],
-        "",
-        [style.SKY, style.SKY, style.BLUE, style.BLUE, style.VERMILLION],
-        log=False,
-    )
-    axes.axvline(len(names) - 0.5, color=style.BLACK, linewidth=0.7)
+def published_efficiencies(number, way="II"):
+    """The same of the paper."""
+    return {
+        row["matrix"]: (float(row["one_gpu"]), float(row[f"efficiency_{way}"]))
+        for row in published(f"he_gao_2016_table{PARALLEL[number][0]}")
+    }
+
+
+def mean_percent(found):
+    return fmean(percent for _, percent in found.values()) if found else math.nan
+
+
+def parallel_panel(axes, number, theirs, own, best, sources):
+    """One of figures 7 to 10, and the means beside it."""
+    _, gpus, exchange = PARALLEL[number]
+    style.points(axes, own, sources, style.BLUE, label="own")
+    style.points(axes, theirs, dict.fromkeys(theirs, "file"), style.VERMILLION, "D", "theirs")
+    lines = [(theirs, style.VERMILLION, "-"), (own, style.BLUE, "-")]
+    if exchange:
+        lines.append((best, style.BLACK, "--"))
+    for found, colour, dashes in lines:
+        if found:
+            axes.axhline(mean_percent(found), color=colour, linewidth=1.1, linestyle=dashes)
+    axes.set(xscale="log", ylim=(-2, 118))
     axes.set_title(
-        f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication, warm"
+        f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication"
     )
-    axes.axhline(100, color=style.BLACK, linewidth=0.7)
 
 
 def parallel_notes(data, gaps, found, names, sources):
     gaps.remark(
-        "PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Matrices in the paper's order."
+        "Double precision. PCSR-II: equal nonzeros per GPU. PCSR-I, equal rows, is in the tables: on stand-ins the two cannot be told apart."
     )
     if sources:
         ways = {
@@ -319,10 +269,10 @@ def parallel_notes(data, gaps, found, names, sources):
         }
         gaps.remark(
             f"PCSR: kernel pcsr (pcsr_texture with plain loads), with communication exchange parts, as a CUDA graph. Our fastest kernel, exchange and launch: {'; '.join(sorted(ways))}. "
-            "Each kernel is compared with itself on one GPU, in the faster of the ways measured there, with or without exchange; so a higher mark is no shorter time. "
+            "Each kernel is compared with itself on one GPU, in the faster of the ways measured there, with or without exchange; so a higher efficiency is no shorter time. "
             "Ours is not drawn without communication: only graphs were measured so, and on one GPU a persistent kernel may be faster. Above 100%: each GPU has an L2 of its own for its part of the matrix."
         )
-        gaps.remark(f"Warm: one step follows the other. {style.SPREAD}")
+        gaps.remark("Warm: one step follows the other.")
     if made := sum(sources.get(m) == "stand-in" for m in names):
         gaps.remark(f"{STAND_IN[:-1]}: {made} of {len(names)} matrices.")
     for gpus in (2, 4):
@@ -339,45 +289,68 @@ def parallel_notes(data, gaps, found, names, sources):
 
 
 def parallel_figure(data, gaps):
-    """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
+    """Figures 7 to 10: parallel efficiency of PCSR-II on 2 and 4 GPUs, without and with the exchange of x, over the time on one GPU."""
     names = published("he_gao_2016_table3").matrices()
     found = {
         number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
         for number, (_, gpus, exchange) in PARALLEL.items()
     }
-    # All panels have one axis, and what one of them shows of a stand-in has its star on all.
     sources = {
-        matrix: record["source"]
-        for own, best in found.values()
-        for (matrix, _), record in {**best, **own}.items()
+        m: r["source"]
+        for of in found.values()
+        for each in of
+        for (m, _), r in each.items()
+        if m in names
     }
-    sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
-    gaps.found += [
-        r for both in found.values() for of in both for r in of.values() if r["matrix"] in names
-    ]
-    if "stand-in" in sources.values():
-        sources["mean"] = "stand-in"
     # As many GPUs as were measured; before any were, the paper's alone.
     measured = {PARALLEL[number][1] for number, of in found.items() if any(of)}
     shown = [number for number in PARALLEL if PARALLEL[number][1] in measured] or list(PARALLEL)
-    columns = len({PARALLEL[number][1] for number in shown})
-    figure = style.new_figure(
-        12.5,
-        7.6,
-        f"{PAPER}, figures {'7 to 10' if len(shown) > 2 else ' and '.join(map(str, shown))}: parallel efficiency in double precision"
-        + f", {data.device}" * bool(sources),
-        larger=1,
+    theirs = {number: published_efficiencies(number) for number in shown}
+    own, best = (
+        {n: time_and_efficiency(found[n][which], names) for n in shown} for which in (0, 1)
     )
+    last = shown[-1]
+    shorter = [theirs[last][m][0] / own[last][m][0] for m in own[last]]
+    gpus = PARALLEL[last][1]
+    message = (
+        f"With communication, {gpus} {GPU}s reached {mean_percent(theirs[last]):.0f}% of ideal"
+    )
+    if shorter:
+        message += (
+            f"; {gpus} {style.brief(data.device)}s reach {mean_percent(own[last]):.0f}%, "
+            f"with products that take {median(shorter):.0f} times less time"
+        )
+    figure = style.new_figure(5.6 if len(shown) > 2 else 3.4, message)
+    columns = len({PARALLEL[number][1] for number in shown})
     panels = figure.subplots(
         len(shown) // columns, columns, sharex=True, sharey=True, squeeze=False
     )
     for axes, number in zip(panels.flat, shown):
-        parallel_panel(axes, number, *found[number], names, sources)
-    panels[0, 0].set_ylim(bottom=-4)  # of all, once every mark is there
-    for axes in panels[:, 0]:
-        axes.set_ylabel("time on one / (GPUs x time), %")
-    style.legend_below_title(figure, *panels[-1, 0].get_legend_handles_labels())
-    parallel_notes(data, gaps, found, names, sources)
+        parallel_panel(axes, number, theirs[number], own[number], best[number], sources)
+    style.decimal(axes.xaxis)
+    figure.supylabel("parallel efficiency, %", fontsize=style.SMALLEST)
+    figure.supxlabel("milliseconds of a product on one GPU", fontsize=style.SMALLEST)
+    entries = [(style.sample("D", style.VERMILLION, "-"), f"PCSR-II, {GPU}s, and its mean")]
+    if measured:
+        entries += [
+            (
+                style.sample("o", style.BLUE, "-"),
+                f"PCSR-II, {style.brief(data.device)}s, and its mean",
+            ),
+            (style.sample(line="--"), "mean of our fastest way"),
+            *style.source_key(sources.values(), style.BLUE),
+        ]
+    style.legend(figure, entries, 3)
+    gaps.found += [
+        r
+        for n in shown
+        for each in found[n]
+        for (m, way), r in each.items()
+        if (m in names and way == "II")
+    ]
+    parallel_notes(
+        data, gaps, found, names, {m: sources.get(m) or data.source(m) for m in names if sources}
+    )
     return figure
 
 
@@ -463,6 +436,10 @@ def table2(data):
     )
 
 
+NOT_DRAWN = {
+    "figure 6": "where the nonzeros of af_shell9 and cont-300 are. Only a stand-in of af_shell9 is here, which knows its sizes but not its "
+    "structure, and the order of cont-300's rows is assumed: pictures of them would not be the paper's."
+}
 FIGURES = {
     "he_gao_2016_figure4": figure4,
     "he_gao_2016_figure4_rates": figure4_rates,

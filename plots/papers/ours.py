@@ -10,7 +10,6 @@ from records import (
     bandwidth,
     baseline_share,
     code_note,
-    format_bytes,
     gflops,
     is_tie,
     milliseconds,
@@ -32,17 +31,6 @@ STEPS = {
     8: "08 ELL, HYB, DIA, SELL",
     9: "09 CDS",
     0: "cuSPARSE",
-}
-COLOURS = {
-    2: style.GREY,
-    3: style.SKY,
-    4: style.YELLOW,
-    5: style.PURPLE,
-    6: style.BLUE,
-    7: style.GREEN,
-    8: style.ORANGE,
-    9: style.VERMILLION,
-    0: style.BLACK,
 }
 # A kind of matrix, and names to look for; the one with most steps measured is shown.
 KINDS = {
@@ -90,212 +78,170 @@ def csr_bytes(record):
     )
 
 
-def large_points(data, copy):
-    """With a cold L2: {step: {(precision, source): {matrix: (operations per byte, GFLOP/s)}}}, and {step: {(matrix, precision): part
-    of the bandwidth of a copy}}."""
-    points, shares = {}, {}
+def large_records(data):
+    """{(precision, step): {matrix: the fastest record with a cold L2}} of large matrices, those that all steps have which multiply
+    any matrix: medians of different matrices cannot be compared."""
+    shares = {}
     for precision in HUES:
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
                 if csr_bytes(record) > LARGE:
-                    at = 2 * record["nnz"] / format_bytes(record), gflops(record, "cold")
-                    of = points.setdefault(step, {}).setdefault((precision, record["source"]), {})
-                    of[name] = at
-                    share = bandwidth(record, state="cold") / copy
-                    shares.setdefault(step, {})[name, precision] = share
-    return points, shares
-
-
-def under_the_roof(axes, points, shares, edge, copy):
-    """A step's marks, the line of a copy, and a line per precision for the median share of it."""
-    for (precision, source), at in points.items():
-        axes.plot(
-            [x for x, _ in at.values()],
-            [y for _, y in at.values()],
-            "o",
-            color=HUES[precision],
-            fillstyle=style.FILLS[source],
-            label=f"_{precision}",
-            **{**style.MARK, "markeredgewidth": 0.7},
+                    shares.setdefault((precision, step), {})[name] = record
+    common = {
+        p: set.intersection(
+            *(set(of) for (q, step), of in shares.items() if q == p and step not in (8, 9))
         )
-    roof = f"a copy: {copy:.0f} GB/s"
-    axes.plot(edge, [copy * x for x in edge], color=style.BLACK, linewidth=1, label=roof)
-    said = []
-    for precision, colour in HUES.items():
-        of = [share for (_, p), share in shares.items() if p == precision]
-        axes.plot([], [], "o", color=colour, label=precision)
-        if of:
-            axes.plot(
-                edge,
-                [median(of) * copy * x for x in edge],
-                color=colour,
-                linewidth=1,
-                linestyle="--",
-                label=f"median, {precision}",
-            )
-            said.append(f"{precision}: median {100 * median(of):.0f}% of a copy ({len(of)})")
-    style.source_legend(axes, [source for _, source in points])
-    axes.text(0.03, 0.97, "\n".join(said), transform=axes.transAxes, va="top", fontsize=8)
-    axes.set(xscale="log", yscale="log")
-    axes.grid(True, which="major", axis="both")
-    axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
-    axes.set_xticks([], minor=True)
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_major_formatter("{x:g}")
-
-
-def of_files(data, names):
-    """How many of the matrices are real files."""
-    files = sum(data.source(name) == "file" for name in names)
-    return f"{files} of them {'a real file' if files == 1 else 'real files'}"
-
-
-def roofline(data, gaps):
-    """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
-    copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=0)
-    points, shares = large_points(data, copy)
-    if not points:
-        return None
-    # Medians of different matrices cannot be compared: those that all steps take that multiply any matrix.
-    common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9)))
-    for of in points.values():
-        for (p, source), found in of.items():
-            of[p, source] = {name: at for name, at in found.items() if (name, p) in common}
-    shares = {
-        step: {key: share for key, share in of.items() if key in common}
-        for step, of in shares.items()
+        for p in {p for p, _ in shares}
     }
-    names = {name for name, _ in common}
-    gaps.without_names.update(names)
-    gaps.found += [r for name, p in common for r in by_step(data, name, p, "cold").values()]
-    if not names:
+    return {(p, step): {m: of[m] for m in of if m in common[p]} for (p, step), of in shares.items()}
+
+
+def copy_share(data, gaps):
+    """The share of a copy's bandwidth that the best kernel of each step reaches on large matrices, with a cold L2."""
+    copy = data.copy_gb_per_s
+    records = large_records(data)
+    if not any(records.values()):
         return None
-    steps = sorted(points, key=lambda step: step or 99)
-    columns = 3
-    lines = math.ceil(len(steps) / columns)
-    figure = style.new_figure(
-        10,
-        1.2 + 2.4 * lines,
-        f"Roofline: the best kernel of each step on {len(names)} large matrices, {of_files(data, names)}, {data.device}, cold L2",
+    shares = {
+        key: {m: 100 * bandwidth(r, state="cold") / copy for m, r in of.items()}
+        for key, of in records.items()
+    }
+    gaps.found += [r for of in records.values() for r in of.values()]
+    names = {name for of in shares.values() for name in of}
+    gaps.without_names.update(names)
+    steps = sorted({step for _, step in shares}, key=lambda step: step or 99)
+    middle = {key: median(of.values()) for key, of in shares.items() if of}
+    anywhere = {
+        step: share for (p, step), share in middle.items() if p == "f64" and step not in (8, 9)
+    }
+    best = max(anywhere, key=anywhere.get)
+    message = (
+        f"Of the steps that take any matrix, {STEPS[best]} comes nearest to a copy: {anywhere[best]:.0f}% of its bandwidth"
+        + f"; cuSPARSE reaches {anywhere[0]:.0f}%" * (best != 0 and 0 in anywhere)
     )
-    every = [x for of in points.values() for found in of.values() for x, _ in found.values()]
-    edge = [min(every) * 0.8, max(every) * 1.25]
-    panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
-    for axes, step in zip(panels, steps):
-        under_the_roof(axes, points[step], shares[step], edge, copy)
-        axes.set_title(STEPS[step])
-    for axes in panels[len(steps) :]:
-        axes.axis("off")
-    for axes in panels[: len(steps) : columns]:
-        axes.set_ylabel("GFLOP/s")
-    for axes in panels[max(len(steps) - columns, 0) : len(steps)]:
-        axes.set_xlabel("FLOP per compulsory byte")
-    style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
+    figure = style.new_figure(1.3 + 0.36 * len(steps), message)
+    axes = figure.subplots()
+    for y, step in enumerate(steps):
+        for precision, up in (("f32", -0.2), ("f64", 0.2)):
+            if of := shares.get((precision, step)):
+                style.box(axes, y + up, list(of.values()), 0.32, HUES[precision])
+                text = f"{middle[precision, step]:.0f}% ({len(of)})"
+                edge = {"transform": axes.get_yaxis_transform(), "color": DARK[precision]}
+                axes.text(1.01, y + up, text, va="center", **edge)
+    axes.text(1.01, -0.6, "median (matrices)", transform=axes.get_yaxis_transform(), va="bottom")
+    axes.set(xlim=(0, 100), xlabel=f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2")
+    style.rows(axes, [STEPS[step] for step in steps])
+    boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
+    style.legend(
+        figure,
+        [(style.sample(colour=colour, **boxes), style.PRECISIONS[p]) for p, colour in HUES.items()]
+        + [(style.sample(), style.BOX)],
+    )
+    files = sum(data.source(name) == "file" for name in names)
     gaps.remark(
-        f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once; what a kernel adds, as PCSR its array "
-        "of products, is not counted. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes (in brackets: how many)."
+        f"{data.device}. Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y; {files} of these {len(names)} matrices {'is a real file' if files == 1 else 'are real files'}, "
+        f"{sum(data.source(name) == 'generated' for name in names)} are generated, the others stand-ins. Bytes: the matrix in the kernel's format and x read once, y written once; what a kernel adds, as PCSR its array "
+        "of products, is not counted. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes."
     )
     return figure
 
 
+DARK = {"f32": "#8a5f00", "f64": style.BLUE}  # for text
+
+
+def ladder_panel(axes, best, baseline):
+    """A bar per step: percent of the row-free baseline; the longest one is filled."""
+    shares = {step: 100 * gflops(r) / baseline for step, r in best.items()}
+    first = max(shares, key=shares.get)
+    for y, step in enumerate(LADDER):
+        if step not in shares:
+            axes.text(2, y, "refused", va="center", color="#555555")
+            continue
+        low, high = (
+            abs(100 * gflops(best[step], "warm", end) / baseline - shares[step])
+            for end in ("upper", "lower")
+        )
+        dark = step == first
+        axes.barh(
+            y,
+            shares[step],
+            0.72,
+            color=style.BLUE if dark else style.BLACK if step == 0 else "#b8c4cf",
+            xerr=[[low], [high]],
+            error_kw={"elinewidth": 0.7},
+        )
+        weight = "bold" if dark else "normal"
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+        look = {"va": "center", "fontweight": weight, "bbox": white, "zorder": 4}
+        axes.text(shares[step] + 5, y, f"{shares[step]:.0f}", **look)
+    style.rows(axes, [STEPS[step] for step in LADDER])
+    axes.axvline(100, color=style.BLACK, linewidth=0.8, linestyle="--")
+
+
+LADDER = [step for step in STEPS if step != 1]
+
+
 def ladder(data, gaps):
-    """GFLOP/s and share of the row-free baseline, step by step, on each kind of matrix."""
+    """The best kernel of each step as a share of the row-free baseline, on each kind of matrix."""
     if too_few(data, gaps, "f64"):
         return None
     found = {
         kind: max(names, key=lambda name: len(by_step(data, name, "f64")))
         for kind, names in KINDS.items()
     }
-    if not (found := {kind: name for kind, name in found.items() if by_step(data, name, "f64")}):
+    every = {kind: by_step(data, name, "f64") for kind, name in found.items()}
+    every = {
+        kind: {s: r for s, r in best.items() if s != 1} for kind, best in every.items() if best
+    }
+    if not every:
         return None
-    columns = min(3, len(found))
-    lines = math.ceil(len(found) / columns)
-    steps = {record["kernel"]: record["step"] for record in data.times.values()}
-    missing = []
-    figure = style.new_figure(
-        4 * columns,
-        2.9 * lines + 0.6,
-        f"The ladder: the best kernel of each step, {data.device}, f64, warm",
-    )
-    every = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for axes, (kind, name) in zip(every, found.items()):
-        best = by_step(data, name, "f64")
-        gaps.found += best.values()
-        refused = {
-            steps.get(kernel)
-            for matrix, precision, kernel in data.refused
-            if (matrix, precision) == (name, "f64")
-        }
-        missing += [
-            f"{text} on {short(name)}"
-            for step, text in STEPS.items()
-            if step != 1 and step not in {*best, *refused}
-        ]
+    first = {kind: max(best, key=lambda step: gflops(best[step])) for kind, best in every.items()}
+    counts = {step: [*first.values()].count(step) for step in LADDER}
+    ranked = sorted((step for step in counts if counts[step]), key=counts.get, reverse=True)
+    names = ["cuSPARSE" if step == 0 else f"step {step:02}" for step in ranked]
+    message = f"{names[0]} is the fastest on {counts[ranked[0]]} of {len(first)} kinds of matrix"
+    message += "".join(f", {name} on {counts[step]}" for name, step in zip(names[1:], ranked[1:]))
+    message = message[0].upper() + message[1:] + ": none is on all" * (len(ranked) > 1)
+    figure = style.new_figure(5.4, message)
+    panels = figure.subplots(2, 3, sharex=True, sharey=True).flat
+    for axes, (kind, best) in zip(panels, every.items()):
         baseline = next(
-            (gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"), None
+            gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"
         )
-        for x, (step, record) in enumerate(best.items()):
-            low, high = gflops(record, "warm", "upper"), gflops(record, "warm", "lower")
-            axes.bar(
-                x,
-                gflops(record),
-                0.75,
-                color=COLOURS[step],
-                yerr=[[max(gflops(record) - low, 0)], [max(high - gflops(record), 0)]],
-                error_kw={"elinewidth": 0.7},
-            )
-            if baseline:
-                axes.annotate(
-                    f"{100 * gflops(record) / baseline:.0f}%",
-                    (x, max(gflops(record), high)),
-                    (0, 1.5),
-                    textcoords="offset points",
-                    ha="center",
-                    va="bottom",
-                    fontsize=8,
-                    zorder=5,
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8},
-                )
-        if baseline:
-            axes.axhline(
-                baseline,
-                color=style.BLACK,
-                linewidth=0.8,
-                linestyle="--",
-                label="row-free baseline",
-            )
-        axes.set_xticks(
-            range(len(best)),
-            [
-                f"{step:02} {r['kernel']}"
-                if step
-                else r["kernel"].replace("cusparse_", "cuSPARSE: ")
-                for step, r in best.items()
-            ],
-            rotation=30,
-            ha="right",
-            rotation_mode="anchor",
-            fontsize=7,
-        )
-        source = {"file": "real file", "generated": "generated"}.get(data.source(name), "stand-in")
-        axes.set_title(f"{kind}: {short(name)} ({source})")
-        axes.set_ylabel("GFLOP/s")
-        axes.margins(y=0.12)
-    for axes in every[len(found) :]:
-        axes.axis("off")
-    style.legend_below_title(figure, *every[0].get_legend_handles_labels())
-    gaps.remark(
-        "From step 02 on, number and kernel; lines on the bars: spread, between processes or, where one measured, its quartiles. Percent: of the row-free baseline "
-        "(the dashed line), which streams values and column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
-        + f", or is not measured yet: {'; '.join(missing)}" * bool(missing)
-        + "."
-    )
+        ladder_panel(axes, best, baseline)
+        axes.set_title(f"{kind}\n100% = {baseline:.0f} GFLOP/s")
+    axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
+    axes.set_xticks(range(0, 151, 50))
+    figure.supxlabel("% of the row-free baseline (dashed)", fontsize=style.SMALLEST)
+    ladder_notes(data, gaps, found, every)
+    gaps.found += [r for best in every.values() for r in best.values()]
     return figure
 
 
-def grid_across(axes):
-    axes.grid(True, axis="x")
-    axes.grid(False, axis="y")
+def ladder_notes(data, gaps, found, every):
+    steps = {record["kernel"]: record["step"] for record in data.times.values()}
+    missing, kernels = [], []
+    for kind, best in every.items():
+        refused = {
+            steps.get(kernel)
+            for matrix, precision, kernel in data.refused
+            if (matrix, precision) == (found[kind], "f64")
+        }
+        missing += [
+            f"{STEPS[step]} on {short(found[kind])}"
+            for step in LADDER
+            if step not in {*best, *refused}
+        ]
+        source = style.SOURCES.get(data.source(found[kind]), "generated")
+        names = ", ".join(r["kernel"] for r in best.values())
+        kernels.append(f"{kind}: {short(found[kind])} ({source}), {names}")
+    gaps.remark(
+        f"{data.device}, f64, warm. The best kernel of each step; blue: the fastest of all, black: cuSPARSE; lines on the bars: spread. The row-free baseline streams values and column "
+        "indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix"
+        + f", or is not measured yet: {'; '.join(missing)}" * bool(missing)
+        + "."
+    )
+    gaps.remark(f"Kernels. {'; '.join(kernels)}.")
 
 
 # --- Beside cuSPARSE ------------------------------------------------------------------------------
@@ -303,14 +249,7 @@ def grid_across(axes):
 
 FIXED = "pcsr_one_pass"
 PAPERS_OWN = "the papers' grids and chains"
-# With the colour of a group's marks.
-GROUPS = {
-    "large, by definition": style.PURPLE,
-    "real files": style.BLUE,
-    "stand-ins": style.ORANGE,
-    PAPERS_OWN: style.GREEN,
-    "other generated": style.GREY,
-}
+GROUPS = ["large, by definition", "real files", "stand-ins", PAPERS_OWN, "other generated"]
 
 
 def group_of(data, name):
@@ -358,122 +297,100 @@ def choices_of(data, gaps):
     return [True] if too_few(data, gaps, "f64") else [True, False]
 
 
-def speedup(data, gaps):
-    """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, by how long our product takes."""
-    choices = choices_of(data, gaps)
-    every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in choices}
-    if not any(every.values()):
-        return None
-    gaps.without_names.update(
-        name for of in every.values() for group in of.values() for name in group
+COMPARED = {True: f"{FIXED}", False: "our fastest kernel"}
+RIVAL = {True: "cuSPARSE's best for CSR and COO", False: "the best of all of cuSPARSE's formats"}
+
+
+def is_drawn(data, name):
+    """Whether a matrix has a mark of its own: real files and what is large by definition. The others are summed up."""
+    return group_of(data, name) in ("real files", "large, by definition")
+
+
+def speedup_panel(axes, of, data):
+    """Ratios of one class over the time of our product; of the matrices that have no mark, a band and its median."""
+    marks = {m: (1e3 * milliseconds(own), r) for m, (r, own, _) in of.items() if is_drawn(data, m)}
+    others = [r for m, (r, *_) in of.items() if m not in marks]
+    sources = {m: "file" if group_of(data, m) == "real files" else "generated" for m in marks}
+    style.points(axes, marks, sources, style.BLUE, label="each", markersize=4)
+    if others:
+        low, centre, high = style.middle_half(others)
+        axes.axhspan(low, high, color=style.ORANGE, alpha=0.3, linewidth=0)
+        axes.axhline(centre, color=DARK["f32"], linewidth=1.2, linestyle="--")
+    axes.axhline(1, color=style.BLACK, linewidth=0.8)
+    ratios = [r for r, *_ in of.values()]
+    ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
+    axes.text(
+        0.03,
+        0.03,
+        f"{geometric_mean(ratios):.2f} in the mean; ahead on\n{ahead} of {len(ratios)}, worst {min(ratios):.2f}"
+        if ratios
+        else "not measured yet",
+        transform=axes.transAxes,
     )
-    gaps.found += [
-        record
-        for of in every.values()
-        for group in of.values()
-        for _, *both in group.values()
-        for record in both
-    ]
-    versions = sorted(
-        {
-            best["cusparse"]
-            for of in every.values()
-            for group in of.values()
-            for *_, best in group.values()
-        }
-    )
-    figure = style.new_figure(
-        3.2 + 3.9 * len(choices), 5.6, f"Against cuSPARSE on the same matrix, {data.device}, warm"
-    )
-    panels = figure.subplots(2, len(choices), sharex=True, squeeze=False)
-    for line, precision in enumerate(("f32", "f64")):
-        for column, fixed in enumerate(choices):
-            axes, classes = panels[line][column], every[precision, fixed]
-            for y, of in enumerate(classes.values()):
-                if not of:
-                    axes.text(
-                        0.5,
-                        y,
-                        "not measured yet",
-                        transform=axes.get_yaxis_transform(),
-                        ha="center",
-                    )
-                    continue
-                ranked = sorted(of, key=lambda name: of[name][0])
-                ratios = [of[name][0] for name in ranked]
-                levels = style.apart(ratios, 1.035, 7)
-                for group, colour in GROUPS.items():
-                    here = [k for k, name in enumerate(ranked) if group_of(data, name) == group]
-                    kind = {"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")
-                    axes.plot(
-                        [ratios[k] for k in here],
-                        [y + 0.1 * levels[k] for k in here],
-                        "o",
-                        markersize=4,
-                        alpha=0.7,
-                        label=group,
-                        color=colour,
-                        fillstyle=style.FILLS[kind],
-                        markerfacecoloralt="white",
-                    )
-                mean = geometric_mean(ratios)
-                axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
-                axes.text(
-                    0.99,
-                    y,
-                    f"{mean:.2f}",
-                    transform=axes.get_yaxis_transform(),
-                    ha="right",
-                    va="center",
-                    fontsize=9,
-                    fontweight="bold",
-                )
-                ties = sum(is_tie(own, best) for _, own, best in of.values())
-                ahead = sum(ratio > 1 and not is_tie(own, best) for ratio, own, best in of.values())
-                axes.text(
-                    0.02,
-                    y,
-                    f"of {len(of)}: {ahead} ahead,\n{ties} tie{'s' * (ties != 1)}; worst {ratios[0]:.2f}",
-                    transform=axes.get_yaxis_transform(),
-                    va="center",
-                    fontsize=7.5,
-                )
-            axes.set_yticks(
-                range(len(classes)), classes if column == 0 else [""] * len(classes), fontsize=9
+
+
+def speedup(fixed):
+    def draw(data, gaps):
+        if fixed not in choices_of(data, gaps):
+            return None
+        every = {p: over_cusparse(data, p, fixed) for p in style.PRECISIONS}
+        if not any(every.values()):
+            return None
+        groups = [of for classes in every.values() for of in classes.values()]
+        gaps.without_names.update(name for of in groups for name in of)
+        device = style.brief(data.device)
+        ratios = [r for of in groups for r, *_ in of.values()]
+        low, high = 0.7 * min(ratios), 1.1 * max(ratios)
+        longest = next(iter(TIME_CLASSES))
+        long = [r for r, *_ in every["f64"].get(longest, {}).values()]
+        message = f"On an {device} {COMPARED[fixed]} is"
+        if long:
+            message += (
+                f" {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest}"
             )
-            axes.set_ylim(len(classes) - 0.4, -0.6)
-            axes.axvline(1, color=style.BLACK, linewidth=0.8)
-            axes.set(
-                xscale="log",
-                xlim=(0.3, 3.3),
-                title=f"{precision}: "
-                + (
-                    f"{FIXED} against cuSPARSE's CSR and COO"
-                    if fixed
-                    else "our best format against its best"
+        figure = style.new_figure(4.8, message)
+        panels = figure.subplots(2, 3, sharey=True, squeeze=False)
+        for line, precision in zip(panels, style.PRECISIONS):
+            for axes, name in zip(line, reversed(TIME_CLASSES)):
+                axes.set(xscale="log", yscale="log", ylim=(min(0.55, low), max(2.3, high)))
+                speedup_panel(axes, every[precision].get(name, {}), data)
+                axes.set_title(f"{precision}, {name}")
+                style.decimal(axes.xaxis)
+                axes.set_yticks([0.7, 1, 1.5, 2], ["0.7", "1", "1.5", "2"])
+                axes.set_yticks([], minor=True)
+        figure.supxlabel("microseconds of our product", fontsize=style.SMALLEST)
+        figure.supylabel("time of cuSPARSE / time of ours", fontsize=style.SMALLEST)
+        style.legend(
+            figure,
+            [
+                *style.source_key(["file", "generated"], style.BLUE),
+                (
+                    style.sample("", DARK["f32"], "--"),
+                    "other generated and stand-ins: median, and middle half",
                 ),
-            )
-            axes.set_xticks([0.5, 1, 2])
-            axes.set_xticks([], minor=True)
-            axes.xaxis.set_major_formatter("{x:g}")
-            grid_across(axes)
-            if line == 1:
-                axes.set_xlabel("time of cuSPARSE's best / time of ours")
-    labelled = {}
-    for axes in panels.flat:
-        handles, labels = axes.get_legend_handles_labels()
-        labelled |= {
-            label: handle for handle, label in zip(handles, labels) if len(handle.get_xdata())
-        }
-    style.legend_below_title(figure, list(labelled.values()), list(labelled))
-    gaps.remark(
-        "By how long our product takes. A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. Left: the "
-        "fastest of cuSPARSE's CSR and COO algorithms, with and without preprocess. Right: with its sliced ELL and block CSR where those were "
-        "measured, on the matrices on which other formats of ours were. Its versions: "
-        + " and ".join(versions)
-        + ". Every matrix: table of TABLES.md."
+            ],
+        )
+        speedup_notes(gaps, fixed, groups)
+        return figure
+
+    draw.__doc__ = f"Times as fast as cuSPARSE: {COMPARED[fixed]} against {RIVAL[fixed]}, over the time of our product."
+    return draw
+
+
+def speedup_notes(gaps, fixed, groups):
+    versions = sorted({rival["cusparse"] for of in groups for *_, rival in of.values()})
+    rivals = (
+        "The fastest of cuSPARSE's CSR and COO algorithms, with and without preprocess. "
+        if fixed
+        else "cuSPARSE's: with its sliced ELL and block CSR where those were measured. Matrices: on which other formats of ours were. "
     )
-    return figure
+    gaps.remark(
+        "Warm. Times of products alone, without setup and preprocess. Generated, with a mark: the matrices that are large by definition. Means: geometric. "
+        "Ahead: the spreads do not overlap. "
+        + rivals
+        + f"Its versions: {' and '.join(versions)}. Every matrix: table of TABLES.md."
+    )
+    gaps.found += [own for of in groups for _, own, _ in of.values()]
 
 
 def speedup_table(data):
@@ -528,35 +445,35 @@ def speedup_table(data):
 
 # --- All matrices at once --------------------------------------------------------------------------
 
-# Kernels, their step, whose colour they have in the ladder, and dashes and width of a curve.
+# Kernels, with colour, dashes and width of a curve.
 PROFILED = {
-    "csr_scalar": (["csr_scalar"], 2, "-", 1.4),
-    "csr_vector": (["csr_vector"], 3, "-", 1.4),
-    "PCSR (pcsr_texture)": (["pcsr_texture"], 6, ":", 1.6),
-    "csr_adaptive": (["csr_adaptive"], 6, "--", 1.4),
-    "pcsr_one_pass": (["pcsr_one_pass"], 6, "-", 2.6),
-    "LightSpMV (lightspmv_warp)": (["lightspmv_warp"], 7, "-", 1.4),
-    "hyb": (["hyb"], 8, "--", 1.4),
-    "sell": (["sell"], 8, "-", 1.4),
-    "cuSPARSE's best CSR": (["cusparse_csr_*", "cusparse_spmvop_*"], 0, "-", 2),
+    "pcsr_one_pass": (["pcsr_one_pass"], style.BLUE, "-", 2.6),
+    "cuSPARSE's best CSR": (["cusparse_csr_*", "cusparse_spmvop_*"], style.BLACK, "-", 1.8),
+    "csr_adaptive": (["csr_adaptive"], style.PURPLE, "--", 1.5),
+    "csr_vector": (["csr_vector"], style.ORANGE, "-", 1.5),
+    "sell": (["sell"], style.GREEN, "-.", 1.5),
+    "PCSR as published": (["pcsr_texture"], style.VERMILLION, ":", 2),
+    "LightSpMV": (["lightspmv_warp"], style.GREY, "-", 1.5),
 }
+LIMIT = 10
+
+
+def factors(data, gaps):
+    """{source: {matrix: {kernel: times as long as the fastest}}} of the matrices that each kernel was measured on or refuses."""
+    every = {source: {} for source in style.FILLS}
+    for name in data.matrices:
+        found = {k: data.fastest(name, "f64", patterns) for k, (patterns, *_) in PROFILED.items()}
+        if all(found[k] or data.is_refused(name, "f64", PROFILED[k][0]) for k in found):
+            gaps.found += filter(None, found.values())
+            times = {k: milliseconds(r) for k, r in found.items() if r}
+            least = min(times.values())
+            every[data.source(name)][name] = {k: ms / least for k, ms in times.items()}
+    return {source: of for source, of in every.items() if of}
 
 
 def profile(data, gaps):
     """The share of matrices on which a kernel takes at most so many times as long as the fastest kernel there."""
-    every = {source: {} for source in style.FILLS}
-    for name in data.matrices:
-        times = {
-            label: record and milliseconds(record)
-            for label, (patterns, *_) in PROFILED.items()
-            for record in [data.fastest(name, "f64", patterns)]
-        }
-        if all(
-            times[label] or data.is_refused(name, "f64", patterns)
-            for label, (patterns, *_) in PROFILED.items()
-        ):
-            every[data.source(name)][name] = times
-    every = {source: of for source, of in every.items() if of}
+    every = factors(data, gaps)
     gaps.without_names.update(name for of in every.values() for name in of)
     gaps.found += [
         record
@@ -568,44 +485,40 @@ def profile(data, gaps):
     ]
     if not every:
         return None
-    figure = style.new_figure(
-        11,
-        4,
-        f"Performance profile: nine kernels on the matrices measured with all of them, {data.device}, f64, warm",
+    first, of = next(iter(every.items()))
+    worst = {k: max(each.get(k, math.inf) for each in of.values()) for k in PROFILED}
+    safe = min(worst, key=worst.get)
+    message = (
+        f"{safe} is the safe choice: on {len(of)} {style.SOURCES[first]}s it takes at most {worst[safe]:.2f} times "
+        f"as long as the fastest of {len(PROFILED)} kernels"
     )
-    limit = 10
-    for axes, (source, of) in zip(
-        figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()
-    ):
-        for label, (_, step, dashes, width) in PROFILED.items():
-            factors = sorted(
-                times[label] / min(filter(None, times.values()))
-                for times in of.values()
-                if times[label]
-            )
-            fastest, within = factors.count(1), [factor for factor in factors if factor <= limit]
+    figure = style.new_figure(3.3, message)
+    panels = figure.subplots(1, len(every), sharey=True, squeeze=False)[0]
+    for axes, (source, of) in zip(panels, every.items()):
+        for label, (_, colour, dashes, width) in PROFILED.items():
+            ranked = sorted(each[label] for each in of.values() if label in each)
+            fastest, within = ranked.count(1), [factor for factor in ranked if factor <= LIMIT]
             axes.step(
-                [0.9, *within[fastest:], limit],
+                [0.9, *within[fastest:], LIMIT],
                 [100 * k / len(of) for k in (*range(fastest, len(within) + 1), len(within))],
                 where="post",
-                color=COLOURS[step],
+                color=colour,
                 linestyle=dashes,
                 linewidth=width,
-                label=label,
             )
-        axes.set(
-            xscale="log",
-            xlim=(0.9, limit),
-            ylim=(0, 101),
-            title=f"{style.SOURCES[source]}: {len(of)}",
-            xlabel="times as long as the fastest of these",
-        )
-        style.logarithmic(axes.xaxis)
-    figure.axes[0].set_ylabel("% of the matrices")
-    style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
+        axes.set(xscale="log", xlim=(0.9, LIMIT), ylim=(0, 101))
+        axes.set_title(f"{len(of)} {style.SOURCES[source]}{'s' * (source != 'generated')}")
+        style.decimal(axes.xaxis)
+    panels[0].set_ylabel("% of the matrices")
+    figure.supxlabel("at most so many times as long as the fastest", fontsize=style.SMALLEST)
+    looks = [
+        (style.sample("", colour, dashes, linewidth=width), label)
+        for label, (_, colour, dashes, width) in PROFILED.items()
+    ]
+    style.legend(figure, looks, 4)
     gaps.remark(
-        "Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
-        "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder."
+        f"{data.device}, f64, warm. Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
+        "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses."
     )
     return figure
 
@@ -625,8 +538,12 @@ PREPARED = [
 BASE = "csr_vector"
 
 
+# Products within which a setup is repaid, and how dark that is drawn.
+WITHIN = {10: style.BLUE, 100: "#7fb2d6", math.inf: "#d5e5f1"}
+
+
 def break_even(data, gaps):
-    """After how many products setup and preprocess of a format have paid off against csr_vector, on real files."""
+    """On how many real files setup and preprocess of a format are repaid against csr_vector, and after how many products."""
     alone = {key: r for key, r in data.times.items() if r.get("alone") and r["source"] == "file"}
     gaps.found += [r for r in alone.values() if r["kernel"] in (*PREPARED, BASE)]
     matrices = [m for m, _, k in alone if k == BASE]
@@ -635,74 +552,63 @@ def break_even(data, gaps):
             f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records."
         )
         return None
+    pairs = {
+        k: [(alone[m, "f64", k], alone[m, "f64", BASE]) for m in matrices if (m, "f64", k) in alone]
+        for k in PREPARED
+    }
+    gaps.found += [r for of in pairs.values() for pair in of for r in pair]
+    counts = {k: [n for pair in of if (n := paid_off(*pair))] for k, of in pairs.items()}
+    soon = {k: sum(n <= 100 for n in of) for k, of in counts.items()}
+    best = max(soon, key=soon.get)
     figure = style.new_figure(
-        10,
-        5.4,
-        f"Break-even against {BASE} on {len(matrices)} real files: products after which a format has paid off, {data.device}, f64, warm",
+        4,
+        f"{best} repays its setup within 100 products on {soon[best]} of {len(matrices)} real files, "
+        f"the next best on {sorted(soon.values())[-2]}",
     )
     axes = figure.subplots()
-    for y, kernel in enumerate(PREPARED):
-        pairs = [
-            (alone[m, "f64", kernel], alone[m, "f64", BASE])
-            for m in matrices
-            if (m, "f64", kernel) in alone
-        ]
-        counts, ties = (
-            sorted(products for pair in pairs if (products := paid_off(*pair))),
-            sum(is_tie(*pair) for pair in pairs),
-        )
-        axes.plot(
-            counts,
-            [y + 0.08 * level for level in style.apart(counts, 1.12, 11)],
-            "o",
-            color=style.BLUE,
-            alpha=0.7,
-            markersize=4,
-            label="_each",
-        )
-        middle = (
-            median([*counts, *[math.inf] * (len(pairs) - len(counts))]) if pairs else math.inf
-        )  # of those that never pay off, too
-        if middle < math.inf:
-            axes.plot([middle] * 2, [y - 0.45, y + 0.45], color=style.BLACK, linewidth=2)
-        refused = sum(
-            (m, "f64", kernel) in data.refused and (m, "f64", kernel) not in alone for m in matrices
-        )
-        missing, slower = len(matrices) - len(pairs) - refused, len(pairs) - len(counts) - ties
-        axes.text(
-            1.01,
-            y,
-            f"pays off on {len(counts)} of {len(pairs)}"
-            + f", slower on {slower}" * bool(slower)
-            + f", {ties} tie{'s' * (ties != 1)}" * bool(ties)
-            + f", refuses {refused}" * bool(refused)
-            + f", {missing} not measured" * bool(missing),
-            transform=axes.get_yaxis_transform(),
-            va="center",
-            fontsize=7.5,
-        )
-    axes.plot(
-        [],
-        [],
-        color=style.BLACK,
-        linewidth=2,
-        label="median where it takes the matrix; slower ones and ties count as never",
+    for y, (kernel, of) in enumerate(counts.items()):
+        before = 0
+        for limit, colour in WITHIN.items():
+            until = sum(n <= limit for n in of)
+            axes.barh(y, until - before, 0.7, before, color=colour, edgecolor="white")
+            before = until
+        ties = sum(is_tie(*pair) for pair in pairs[kernel])
+        text = f"never on {len(pairs[kernel]) - len(of) - ties}, {ties} tie{'s' * (ties != 1)}"
+        axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center")
+    axes.set(xlim=(0, len(matrices)), xlabel=f"real files of {len(matrices)}, against {BASE}")
+    style.rows(axes, PREPARED)
+    said = {10: "within 10 products", 100: "within 100", math.inf: "after more"}
+    boxes = {"line": "none", "markersize": 8}
+    style.legend(
+        figure, [(style.sample("s", WITHIN[limit], **boxes), text) for limit, text in said.items()]
     )
-    style.legend_below_title(figure, *axes.get_legend_handles_labels())
-    axes.set(
-        xscale="log",
-        xlabel="products until setup and preprocess are repaid",
-        ylim=(len(PREPARED) - 0.4, -0.6),
-    )
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_yticks(range(len(PREPARED)), PREPARED)
-    grid_across(axes)
+    break_even_notes(data, gaps, matrices, alone, pairs, counts)
+    return figure
+
+
+def break_even_notes(data, gaps, matrices, alone, pairs, counts):
+    refused = {
+        k: sum((m, "f64", k) in data.refused and (m, "f64", k) not in alone for m in matrices)
+        for k in pairs
+    }
+    missing = {k: len(matrices) - len(pairs[k]) - refused[k] for k in pairs}
+    # Of those that never pay off, too.
+    middle = {
+        k: median([*of, *[math.inf] * (len(pairs[k]) - len(of))]) for k, of in counts.items() if of
+    }
+    half = {k: products for k, products in middle.items() if products < math.inf}
+    for what, of in (
+        ("Refused", refused),
+        ("Not measured", missing),
+        ("Products after which half of the files that a format takes are repaid", half),
+    ):
+        if said := [f"{k} {count:,.0f}" for k, count in of.items() if count]:
+            gaps.remark(f"{what}: {', '.join(said)}.")
     gaps.remark(
-        "A dot per real file on which it pays off; a tie: the spreads of the two times overlap; no line where it pays off on half or fewer; right: on how many. Grids, for which dia and cds are made, are no files. Near a tie the count is uncertain. Setup and "
+        f"{data.device}, f64, warm. A tie: the spreads of the two times overlap. Grids, for which dia and cds are made, are no files. Near a tie the count is uncertain. Setup and "
         "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
         "04 and 05, which the host converts to."
     )
-    return figure
 
 
 def paid_off(own, base):
@@ -716,10 +622,11 @@ def paid_off(own, base):
 
 
 FIGURES = {
+    "ladder": ladder,
+    "speedup": speedup(True),
+    "speedup_formats": speedup(False),
     "profile": profile,
     "break_even": break_even,
-    "roofline": roofline,
-    "ladder": ladder,
-    "speedup": speedup,
+    "copy_share": copy_share,
 }
 TABLES = {"speedup": speedup_table}
