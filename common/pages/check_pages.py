@@ -53,7 +53,7 @@ MEASURE = re.compile(
 BOUND = re.compile(r"<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
 FIXED = re.compile(r"^<!-- fixed: (.+?) -->$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(
-    r"^<!-- (output|code|table|steps|claims|ladder|time_model)\b.*?^<!-- end -->$",
+    r"^<!-- (output|code|table|steps|claims|ladder|reproduce|time_model)\b.*?^<!-- end -->$",
     re.DOTALL | re.MULTILINE,
 )
 LADDER = re.compile(r"^<!-- ladder:.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)

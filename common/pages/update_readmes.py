@@ -38,6 +38,9 @@ A block begins with one of these markers on a line of its own and ends with <!--
     <!-- ladder: step=4 -->
         The picture of a step's place among the others; `step=4 table` is a table with a row per step so far (ladder.py).
 
+    <!-- reproduce: figures -->
+        What measures each figure, for plots/REPRODUCE.md; or `tried`: the last make try of each device (reproduce.py).
+
 Numbers within sentences are bound by a comment at the end of their paragraph: sentences.py.
 
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
@@ -53,6 +56,7 @@ from pathlib import Path
 
 import claims
 import ladder
+import reproduce
 from page_tables import VERSIONS, BlockError, RecordTable, steps_page
 from record_format import write_whole
 from figures import DEVICE
@@ -61,7 +65,7 @@ from run_commands import run_bash
 from sentences import fill_numbers
 
 BLOCK = re.compile(
-    r"^<!-- (output|code|table|steps|claims|ladder)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
+    r"^<!-- (output|code|table|steps|claims|ladder|reproduce)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
     re.DOTALL | re.MULTILINE,
 )
 END = "<!-- end -->"
@@ -177,9 +181,12 @@ def fill(kind, options, argument):
         raise BlockError(f"what is '{options.strip()}'?")
     if kind == "code":
         return quote_code(argument)
-    page = {"ladder": make_ladder, "claims": make_claims, "steps": steps_page}.get(
-        kind, lambda of: RecordTable(of).page()
-    )
+    page = {
+        "ladder": make_ladder,
+        "claims": make_claims,
+        "steps": steps_page,
+        "reproduce": reproduce.page,
+    }.get(kind, lambda of: RecordTable(of).page())
     return f"\n{page(argument)}\n"
 
 
@@ -191,7 +198,9 @@ def update(text, with_commands=True, to_root=""):
     def replace(match):
         kind, options, argument, old = match.groups()
         marker = match[0][: match.start(4) - match.start()]
-        if re.search(r"^<!-- (output|code|table|steps|claims|ladder)\b", old, re.MULTILINE):
+        if re.search(
+            r"^<!-- (output|code|table|steps|claims|ladder|reproduce)\b", old, re.MULTILINE
+        ):
             failed.append((marker.strip(), f"no {END} before the next block"))
             return match[0]
         try:

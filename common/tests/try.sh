@@ -2,7 +2,8 @@
 # try.sh: runs the README's two commands, and run, test and check of every step, as a user would, and prints a line
 # per command with its time, and at last the commands of the pages: `make try`. Where there are GPUs it does so with one
 # of them, then without (make run and make test on the CPU backend), and then with two (make run, make test and step
-# 10). Output: build/try/*.log.
+# 10), and compute-sanitizer on every kernel. What came of each stands in build/try/try.txt, with date, commit, card and driver,
+# and of a GPU in plots/results/DEVICE/try.txt, to be committed (plots/REPRODUCE.md). Output: build/try/*.log.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 logs=$PWD/build/try
@@ -23,7 +24,7 @@ try() {  # CONFIGURATION COMMAND...
     failed=$((failed + 1))
   fi
   printf '%-8s %-42s %4d s  %s\n' "$configuration" "$*" $((SECONDS - start)) \
-    "$([ $status = 0 ] && echo passed || echo "FAILED with status $status: build/try/${log##*/}")"
+    "$([ $status = 0 ] && echo passed || echo "FAILED with status $status: build/try/${log##*/}")" | tee -a "$logs/try.txt"
   [ $status = 0 ] || grep -E -A 12 '^FAILED|FAILED:|^error:|Error [0-9]' "$log" | head -n 30 | sed 's/^/           /'
 }
 
@@ -37,12 +38,24 @@ step() {  # CONFIGURATION STEP
 
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
 command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || gpus=0
+device=
+commit=$(git rev-parse --short=12 HEAD 2>/dev/null)$([ -z "$(git status --porcelain 2>/dev/null)" ] || echo ' and changes')
+printf 'date: %s\ncommit: %s\n' "$(date -u +%FT%TZ)" "$commit" >"$logs/try.txt"
 if [ "$gpus" -gt 0 ]; then
+  IFS=, read -r device driver < <(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)
+  printf 'device: %s, %d of them\ndriver: %s\n' "$device" "$gpus" "${driver# }" >>"$logs/try.txt"
   export CUDA_VISIBLE_DEVICES=0
   both '1 GPU'
   for directory in [0-9][0-9]_*/; do
     step '1 GPU' "${directory%/}"
   done
+  if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck initcheck synccheck; do
+      try '1 GPU' compute-sanitizer --tool $tool --error-exitcode 1 build/cuda/spmv -m stencil2d:40x30 --verify-only
+    done
+  else
+    echo 'skipped: compute-sanitizer, which is not in PATH' | tee -a "$logs/try.txt"
+  fi
   BACKEND=cpu both 'no GPU'
   if [ "$gpus" -gt 1 ]; then
     export CUDA_VISIBLE_DEVICES=0,1
@@ -56,5 +69,10 @@ else
   done
 fi
 BACKEND=cpu try pages make test-commands
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed" | tee -a "$logs/try.txt"
+if [ -n "$device" ]; then
+  mkdir -p "plots/results/${device// /_}"
+  cp "$logs/try.txt" "plots/results/${device// /_}/try.txt"
+  echo "plots/results/${device// /_}/try.txt says so: commit it"
+fi
 [ $failed = 0 ]
