@@ -138,7 +138,7 @@ def main(argv=None):
         return 0
     page = out / "README.md"
     write_whole(page, captions_page(captions, page.read_text("utf-8") if page.exists() else ""))
-    if "ladder" in names:
+    if "ladder" in names and data.directory == DEVICE:  # what the lessons show
         ladder.save(data, out / "ladder")
         print("ladder/*.svg")
     if not arguments.names:

@@ -58,7 +58,9 @@ def draw(data, step):
     for panel, (kind, of) in enumerate(best.items()):
         left = 14 + panel * (WIDTH / 2)
         highest = max(map(gflops, of.values()))
-        picture.text(left, 42, f"{kind}, {short(KINDS[kind])}: GFLOP/s on an H200", "soft small")
+        picture.text(
+            left, 42, f"{kind}, {short(KINDS[kind])}: GFLOP/s on an {data.device}", "soft small"
+        )
         for place, rung in enumerate((*STEPS, 0)):
             x = left + place * slot
             here = rung == step
