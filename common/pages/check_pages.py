@@ -58,7 +58,7 @@ BLOCK = re.compile(
 )
 LADDER = re.compile(r"^<!-- ladder:.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
-WRITTEN_BY_SCRIPTS = ("plots/figures/TABLES.md",)
+WRITTEN_BY_SCRIPTS = ("plots/figures/TABLES.md", "plots/figures/README.md")
 
 
 def pages(root):
