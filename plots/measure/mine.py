@@ -325,16 +325,10 @@ def speedup(of):
                 fillstyle=style.FILLS[source],
                 **style.MARK,
             )
-        for matrix in dict.fromkeys([next(iter(ratios)), next(reversed(ratios))]):
+        for matrix, away in ((next(iter(ratios)), -11), (next(reversed(ratios)), 4)):
             place = of.times[matrix][of.name].us, ratios[matrix]
-            axes.annotate(
-                matrix,
-                place,
-                xytext=(0, 4),
-                textcoords="offset points",
-                ha="center",
-                annotation_clip=False,
-            )
+            where = {"xytext": (0, away), "textcoords": "offset points", "ha": "center"}
+            axes.annotate(matrix, place, annotation_clip=False, **where)
         ties = [m for m in ratios if are_tied(of.times[m][of.name], of.times[m][rival])]
         ahead = sum(ratio > 1 and m not in ties for m, ratio in ratios.items())
         axes.axhline(1, color=style.BLACK, linewidth=0.8)

@@ -8,6 +8,7 @@ import unittest
 
 import measure
 import mine
+import report
 import sets
 from record_format import RecordError, records_in
 from records import ROOT
@@ -211,6 +212,12 @@ class Mine(Scratch):
         self.assertNotIn("stimate", text)
         self.assertIn("| m1 | 7 | 0.50 | 1.00 | 0.33 | 1.00 | 2.00 |", text)
         self.assertIn("<svg", self.file("speedup_f64.svg", "Some_GPU").read_text())
+
+    def test_the_results_page_shows_them_beside_ours(self):
+        self.bench(backend="cuda")
+        rows = report.own(self.file(mine.RECORDS, "Some_GPU")).times.values()
+        self.assertIn("my_csr_vector_2", {row["kernel"] for row in rows})
+        self.assertEqual({row["device"] for row in rows}, {"Some GPU (records.jsonl)"})
 
     def test_nothing_right_leaves_a_table(self):
         self.bench(matrices=f"{self.root}/files/bad.mtx.gz")

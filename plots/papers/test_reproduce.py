@@ -5,6 +5,7 @@ import evidence
 import figures
 import reproduce
 from record_format import RecordError
+from records import ROOT
 from sample_records import Scratch, record, write
 from sets import declared, groups_of
 
@@ -33,6 +34,12 @@ class Reproduce(Scratch):
         self.assertEqual(
             sum(int(row[3]) for row in rows.values() if row[3] != "none"), len(claims.CLAIMS)
         )
+
+    def test_the_citation_has_a_version_and_the_day_that_it_is_of(self):
+        lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+        fields = dict(line.split(": ", 1) for line in lines if ": " in line and line[0] not in " -")
+        self.assertRegex(fields["date-released"], r'^"\d{4}-\d\d-\d\d"$')
+        self.assertEqual(fields["version"], fields["date-released"].replace("-", "."))
 
     def test_minutes(self):
         self.assertEqual(
