@@ -97,7 +97,8 @@ class Puzzle:
     """A file of puzzles/, of which the reader gets a copy."""
 
     def __init__(self, name, section):
-        self.name, self.step, self.after = name, "", section["after"]
+        self.name, self.after = name, section["after"]
+        self.step = section.get("step", "")  # after whose exercises it comes
         self.title = f"puzzle {int(name[:2])}, {section['title']}"
         self.hints = hints_of(section["hints"])[1]
         self.file = HANDOUTS / "puzzles" / f"{name}.cu"
@@ -217,7 +218,7 @@ def exercises():
     """All of them, in order."""
     puzzles = configparser.ConfigParser(interpolation=None)
     puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
-    found = [Puzzle(name, puzzles[name]) for name in puzzles.sections() if ": " not in name]
+    found = []
     guide = "" if IN_HANDOUT else (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
     after = {
         name: text
@@ -230,7 +231,8 @@ def exercises():
             StepExercise(step, exercise, after.get(exercise.name, ""))
             for exercise in step.exercises
         ]
-    return found
+    found += [Puzzle(name, puzzles[name]) for name in puzzles.sections() if ": " not in name]
+    return sorted(found, key=lambda exercise: exercise.step)
 
 
 class Progress:

@@ -35,9 +35,21 @@ def is_program(file):
     return re.search(r"^int main\(", text, re.MULTILINE) is not None
 
 
+def declared():
+    """What puzzles.ini says."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(HERE / "puzzles.ini", encoding="utf-8")
+    return parser
+
+
 def run_program(file, *words, **how):
-    """What make program does with it. All that it allocates has to be freed."""
-    own = {"PROGRAM_SOURCE": str(file), "PROGRAM_ARGS": " ".join(words), "SIMT_FREED": "1"}
+    """What make program does with it, on as many devices as puzzles.ini says. All that it allocates has to be freed."""
+    own = {
+        "PROGRAM_SOURCE": str(file),
+        "PROGRAM_ARGS": " ".join(words),
+        "PROGRAM_DEVICES": declared().get(Path(file).stem, "devices", fallback=""),
+        "SIMT_FREED": "1",
+    }
     environment = {**os.environ, "PROGRAM_SEED": "", "PROGRAM_NVCC": "", **own}
     return subprocess.run([sys.executable, HERE / "program.py"], env=environment, text=True, **how)
 
@@ -64,8 +76,7 @@ class Compiled:
 
     def targets(self):
         """Those of puzzles.ini."""
-        parser = configparser.ConfigParser(interpolation=None)
-        parser.read(HERE / "puzzles.ini", encoding="utf-8")
+        parser = declared()
         return [
             read_target(parser[name], "puzzle")
             for name in parser.sections()

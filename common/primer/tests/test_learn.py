@@ -35,6 +35,8 @@ UNSOLVED = {
     "06_transposition": "stores to out: 32 sectors per request; the target is at most 4",
     "10_row_per_warp": "y[0] was never written",
     "11_host": "WRONG: sum[0] is 0; 1000 is expected",
+    "12_columns": "WRONG: column 1 has 7 nonzeros, and column 2 has 533: most first",
+    "13_all_reduce": "race: writes 4 bytes, 4 bytes into 'gpus.x[g]'",
 }
 
 
@@ -103,6 +105,11 @@ class Puzzles(Scratch):
     def test_each_has_three_hints_and_says_what_it_is_for(self):
         puzzles = [exercise for exercise in learn.exercises() if isinstance(exercise, learn.Puzzle)]
         self.assertEqual([puzzle.name for puzzle in puzzles], NAMES)
+        every = [exercise.name for exercise in learn.exercises()]
+        self.assertEqual(every[: every.index("csr_scalar")], NAMES[:11])
+        self.assertLess(every.index("ell"), every.index("12_columns"))
+        self.assertLess(every.index("12_columns"), every.index("cds"))
+        self.assertEqual(every[-1], "13_all_reduce")
         for puzzle in puzzles:
             self.assertEqual(len(puzzle.hints), 3, puzzle.name)
             self.assertTrue(puzzle.after.endswith("."), puzzle.name)
