@@ -51,6 +51,8 @@ PICTURES = {
     "09_prefix_sum": "05_scan_rounds",
     "10_row_per_warp": "03_lanes",
     "11_host": "primer_launch",
+    "12_columns": "08_ordering",
+    "13_all_reduce": "10_steps",
 }
 LINK = re.compile(r"(\]\()([^)\s]+)(\))|(\b(?:src|href)=\")([^\"]+)(\")")
 
