@@ -375,6 +375,13 @@ class Data:
             m: gflops(one) / gflops(other) for m, (one, other) in pairs.items() if one and other
         }
 
+    def is_behind(self, matrices, precision, own, rival):
+        """Whether the fastest of `rival` is faster than that of `own` on most of the matrices that both have; ties do not count."""
+        pairs = [[self.fastest(m, precision, of) for of in (own, rival)] for m in matrices]
+        pairs = [pair for pair in pairs if all(pair)]
+        slower = [a for a, b in pairs if milliseconds(a) > milliseconds(b) and not is_tie(a, b)]
+        return 2 * len(slower) > len(pairs)
+
     def is_refused(self, matrix, precision, patterns):
         return any(m == matrix and p == precision and fits(k, patterns) for m, p, k in self.refused)
 

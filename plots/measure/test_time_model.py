@@ -1,6 +1,7 @@
 """plots/python.sh plots/run_tests.py test_time_model: the fit of the time model, and what was committed of it."""
 
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -24,6 +25,24 @@ from time_model import (
 )
 
 PARAMETERS_THERE, _, REFUSALS = committed()
+
+
+class Figure(unittest.TestCase):
+    def test_a_row_per_kernel_in_print(self):
+        from matplotlib.text import Text
+
+        rows = [(f"m{k}", "f64", kernel, None, 10.0) for kernel in KERNELS for k in range(3)]
+        errors = np.log(np.tile([0.5, 1.0, 1.25], len(KERNELS)))
+        with mock.patch.object(time_model.style, "save") as save:
+            time_model.draw(rows, errors)
+        figure = save.call_args.args[0]
+        [axes] = figure.axes
+        names = [text.get_text() for text in axes.get_yticklabels()]
+        self.assertEqual(names, [k for k in KERNELS])
+        self.assertEqual([axes.texts[0].get_text(), len(axes.patches)], ["25% (3)", len(KERNELS)])
+        self.assertIn("within 25% of the", figure._suptitle.get_text().replace("\n", " "))
+        sizes = [t.get_fontsize() for t in figure.findobj(Text) if t.get_text().strip()]
+        self.assertEqual((figure.get_figwidth(), min(sizes)), (7, 8))
 
 
 class TimeModel(unittest.TestCase):

@@ -6,7 +6,7 @@ from collections import Counter
 
 import style
 from published import published
-from records import gflops, milliseconds
+from records import gflops, is_tie, milliseconds
 from tables import Table, cell, looks_table
 
 PAPER = "Bylina, Bylina and Karwacki 2011"
@@ -87,13 +87,14 @@ def remark(data, table):
     )
 
 
-def first_of(rates):
-    """{matrix: the format of the GPU with the greatest rate} of {format: {matrix: rate}}."""
-    return {
-        m: max(FORMATS, key=lambda f: rates[f].get(m, 0))
-        for m in rates["csr"]
-        if all(m in rates[f] for f in ("csr", "hyb"))
-    }
+def first_of(found, time, tie):
+    """Of {format: {matrix: what was measured}} the formats with the least time, and those that tie with it: a list per matrix."""
+    first = []
+    for m in found["csr"]:
+        there = {f: found[f][m] for f in FORMATS if m in found[f]}
+        best = min(there.values(), key=time)
+        first.append([f for f, of in there.items() if of is best or tie(of, best)])
+    return first
 
 
 def panel(axes, rates, names, sources, title):
@@ -123,17 +124,13 @@ def picture(number, table, keep, title):
             f: {m: 2e-9 * PRODUCTS * sizes[m] / float(times[m][f]) for m in names} for f in patterns
         }
         found = {
-            (p, f): {
-                m: gflops(r)
-                for m in names
-                for r in [gaps.find(f.upper(), m, p, of, f != "cpu")]
-                if r
-            }
+            (p, f): {m: r for m in names for r in [gaps.find(f.upper(), m, p, of, f != "cpu")] if r}
             for p in style.PRECISIONS
             for f, of in patterns.items()
         }
-        own = {f: found["f32", f] for f in patterns}
-        then, now = first_of(theirs), first_of(own)
+        own = {f: {m: gflops(r) for m, r in found["f32", f].items()} for f in patterns}
+        then = first_of(theirs, lambda rate: -rate, lambda *_: False)
+        now = fastest(found, "f32")
         device = style.brief(data.device)
         message = f"On a {GPU} the fastest format for {title} was {said(then)}"
         if now:
@@ -178,19 +175,25 @@ def too_scattered(number, data):
     ] * bool(said)
 
 
+def fastest(found, precision):
+    return first_of({f: found[precision, f] for f in FORMATS}, milliseconds, is_tie)
+
+
 def said(first):
-    """How often which format is the fastest."""
-    counts = [f"{f.upper()} on {n}" for f, n in Counter(first.values()).most_common()]
-    return " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
+    """On how many matrices which format is the fastest."""
+    counts = Counter(f for of in first for f in of).most_common()
+    texts = [f"{f.upper()} on {n}" for f, n in counts]
+    text = " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+    return text + " (ties count for both)" * any(len(of) > 1 for of in first)
 
 
 def caption(data, gaps, number, table, found, sizes, names):
     style.one_triangle(gaps, names, sizes)
-    doubles = first_of({f: found["f64", f] for f in FORMATS})
+    doubles = fastest(found, "f64")
     greatest = published("bylina_2011_text").where(
         figure=str(number), what="max_gflops", precision="f64"
     )[0]
-    most = max((rate for f in FORMATS for rate in found["f64", f].values()), default=math.nan)
+    most = max((gflops(r) for f in FORMATS for r in found["f64", f].values()), default=math.nan)
     gaps.remark(
         f"CPU: {CPU} in 2011. In double precision the fastest is {said(doubles) or 'not measured'}; "
         f"the greatest speed was {greatest['words'].split(',')[0]} {greatest['value']} GFLOP/s there and is {cell(most)} here."

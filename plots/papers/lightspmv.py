@@ -1,7 +1,5 @@
 """Liu, Gonzalez-Dominguez and Schmidt, poster P5267: LightSpMV's table and its speed-up chart."""
 
-from statistics import median
-
 import style
 from published import published
 from records import gflops
@@ -85,15 +83,7 @@ def speedup_chart(data, gaps):
         for rival in RIVALS
         for p in style.PRECISIONS
     }
-    behind = [
-        rival
-        for rival, patterns in RIVALS.items()
-        if all(
-            ratios and median(ratios.values()) < 1
-            for p in style.PRECISIONS
-            for ratios in [data.speedups(MATRICES, p, LEVELS["warp"], patterns)]
-        )
-    ]
+    behind = style.mostly_ahead(data, MATRICES, LEVELS["warp"], RIVALS)
     message = (
         f"LightSpMV's warp level beat CUSP and cuSPARSE on a {GPU}; on an {style.brief(data.device)} "
         f"it is behind {' and '.join(behind) or 'none of them'} on most matrices"

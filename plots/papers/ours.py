@@ -149,10 +149,15 @@ def copy_share(data, gaps):
 DARK = {"f32": "#8a5f00", "f64": style.BLUE}  # for text
 
 
-def ladder_panel(axes, best, baseline):
-    """A bar per step: percent of the row-free baseline; the longest one is filled."""
+def fastest_steps(best):
+    """The fastest of {step: record}, and those that tie with it."""
+    first = min(best, key=lambda step: milliseconds(best[step]))
+    return [step for step in best if step == first or is_tie(best[step], best[first])]
+
+
+def ladder_panel(axes, best, baseline, first):
+    """A bar per step: percent of the row-free baseline; the steps `first` are filled."""
     shares = {step: 100 * gflops(r) / baseline for step, r in best.items()}
-    first = max(shares, key=shares.get)
     for y, step in enumerate(LADDER):
         if step not in shares:
             axes.text(2, y, "refused", va="center", color="#555555")
@@ -161,7 +166,7 @@ def ladder_panel(axes, best, baseline):
             abs(100 * gflops(best[step], "warm", end) / baseline - shares[step])
             for end in ("upper", "lower")
         )
-        dark = step == first
+        dark = step in first
         axes.barh(
             y,
             shares[step],
@@ -195,11 +200,14 @@ def ladder(data, gaps):
     }
     if not every:
         return None
-    first = {kind: max(best, key=lambda step: gflops(best[step])) for kind, best in every.items()}
-    counts = {step: [*first.values()].count(step) for step in LADDER}
+    first = {kind: fastest_steps(best) for kind, best in every.items()}
+    counts = {step: sum(step in of for of in first.values()) for step in LADDER}
     ranked = sorted((step for step in counts if counts[step]), key=counts.get, reverse=True)
     names = ["cuSPARSE" if step == 0 else f"step {step:02}" for step in ranked]
-    message = f"{names[0]} is the fastest on {counts[ranked[0]]} of {len(first)} kinds of matrix"
+    tied = " or ties" * any(len(of) > 1 for of in first.values())
+    message = (
+        f"{names[0]} is the fastest{tied} on {counts[ranked[0]]} of {len(first)} kinds of matrix"
+    )
     message += "".join(f", {name} on {counts[step]}" for name, step in zip(names[1:], ranked[1:]))
     message = message[0].upper() + message[1:] + ": none is on all" * (len(ranked) > 1)
     figure = style.new_figure(5.4, message)
@@ -208,7 +216,7 @@ def ladder(data, gaps):
         baseline = next(
             gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"
         )
-        ladder_panel(axes, best, baseline)
+        ladder_panel(axes, best, baseline, first[kind])
         axes.set_title(f"{kind}\n100% = {baseline:.0f} GFLOP/s")
     axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
     axes.set_xticks(range(0, 151, 50))
@@ -236,7 +244,7 @@ def ladder_notes(data, gaps, found, every):
         names = ", ".join(r["kernel"] for r in best.values())
         kernels.append(f"{kind}: {short(found[kind])} ({source}), {names}")
     gaps.remark(
-        f"{data.device}, f64, warm. The best kernel of each step; blue: the fastest of all, black: cuSPARSE; lines on the bars: spread. The row-free baseline streams values and column "
+        f"{data.device}, f64, warm. The best kernel of each step; blue: the fastest of all, and what ties with it; black: cuSPARSE; lines on the bars: spread. The row-free baseline streams values and column "
         "indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix"
         + f", or is not measured yet: {'; '.join(missing)}" * bool(missing)
         + "."

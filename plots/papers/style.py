@@ -248,6 +248,15 @@ def legend(figure, entries, columns=None):
     )
 
 
+def mostly_ahead(data, names, own, rivals):
+    """The rivals that are faster than the kernels `own` on most matrices, in both precisions."""
+    return [
+        rival
+        for rival, patterns in rivals.items()
+        if all(data.is_behind(names, p, own, patterns) for p in PRECISIONS)
+    ]
+
+
 def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     """A panel per precision and a row per rival: how many times as fast the kernels of `own`, {label: patterns}, are, on each real file, and of all matrices
     median, middle half and mean. `said`: {(rival, precision): (mean, greatest or None) of the paper}, measured on `gpu`."""

@@ -483,6 +483,33 @@ class Series(Case):
         message = self.draw("he_gao_2016_figure4")[0]._suptitle.get_text()
         self.assertIn("on an Some GPU 4 of them", " ".join(message.split()))
 
+    def test_a_tie_names_no_winner(self):
+        def took(ms, spread=0.01):
+            ends = {
+                f"warm_{e}_ms": ms * f for e, f in (("lower", 1 - spread), ("upper", 1 + spread))
+            }
+            return {"warm_ms": ms, **ends}
+
+        fast, tie, slow = took(1), took(1.01), took(1.1)
+        self.assertEqual(ours.fastest_steps({2: tie, 3: fast, 0: slow}), [2, 3])
+        self.assertEqual(ours.fastest_steps({2: slow, 3: fast}), [3])
+        found = {("f32", f): {"m": r} for f, r in zip(bylina.FORMATS, (slow, tie, fast, slow))}
+        self.assertEqual(bylina.fastest(found, "f32"), [["csr", "ell"]])
+        self.assertEqual(
+            bylina.said([["csr", "ell"], ["ell"]]), "ELL on 2 and CSR on 1 (ties count for both)"
+        )
+        data = copy.copy(self.sets["large"])
+        times = {"own": fast, "tied": tie, "ahead": took(0.5)}
+        data.fastest = lambda matrix, precision, patterns: times[patterns]
+        self.assertTrue(data.is_behind(["m"], "f64", "own", "ahead"))
+        self.assertFalse(data.is_behind(["m"], "f64", "own", "tied"))
+        self.assertFalse(data.is_behind(["m"], "f64", "ahead", "own"))
+        data.fastest = lambda matrix, precision, patterns: tie
+        self.assertIsNone(he_gao.alone_ahead(data, "m"))
+        self.assertEqual(
+            he_gao.alone_ahead(self.sets["large"], "finan512"), "HYBMV"
+        )  # 0.022 ms; one pass takes 0.025
+
     def at(self, axes, label):
         """Where the marks of a row chart are."""
         return [
