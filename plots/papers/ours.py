@@ -459,9 +459,9 @@ PROFILED = {
     "cuSPARSE's best CSR": (["cusparse_csr_*", "cusparse_spmvop_*"], style.BLACK, "-", 1.8),
     "csr_adaptive": (["csr_adaptive"], style.PURPLE, "--", 1.5),
     "csr_vector": (["csr_vector"], style.ORANGE, "-", 1.5),
-    "sell": (["sell"], style.GREEN, "-.", 1.5),
+    "sell": (["sell"], style.GREEN, (0, (9, 2)), 1.5),
     "PCSR as published": (["pcsr_texture"], style.VERMILLION, ":", 2),
-    "LightSpMV": (["lightspmv_warp"], style.GREY, "-", 1.5),
+    "LightSpMV": (["lightspmv_warp"], style.GREY, (0, (6, 1, 1, 1)), 1.8),
 }
 LIMIT = 10
 

@@ -244,7 +244,7 @@ def legend(figure, entries, columns=None):
         labelspacing=0.25,
         columnspacing=1.3,
         handletextpad=0.4,
-        handlelength=1.5,
+        handlelength=2.1,
     )
 
 
@@ -260,7 +260,7 @@ def mostly_ahead(data, names, own, rivals):
 def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     """A panel per precision and a row per rival: how many times as fast the kernels of `own`, {label: patterns}, are, on each real file, and of all matrices
     median, middle half and mean. `said`: {(rival, precision): (mean, greatest or None) of the paper}, measured on `gpu`."""
-    figure = new_figure(1.15 + 0.5 * len(rivals), message)
+    figure, larger = new_figure(1.15 + 0.5 * len(rivals), message), {**MARK, "markersize": 7}
     for axes, precision in zip(figure.subplots(1, 2, sharex=True, sharey=True), PRECISIONS):
         for label, patterns in {**rivals, **own}.items():
             for name in names:
@@ -273,7 +273,7 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
             if ratios := data.speedups(names, precision, *own.values(), patterns):
                 box(axes, y + 0.1, list(ratios.values()), 0.36)
                 mean = sum(ratios.values()) / len(ratios)
-                axes.plot(mean, y + 0.1, "D", color=BLUE, label="_mean", zorder=4, **MARK)
+                axes.plot(mean, y + 0.1, "P", color=BLUE, label="_mean", zorder=4, **larger)
                 files = {m: (r, y + 0.1) for m, r in ratios.items() if data.source(m) == "file"}
                 points(axes, files, dict.fromkeys(files, "file"), BLACK, markersize=3.4, zorder=5)
                 at_edge(axes, y + 0.1, f"{mean:.2f}", color=BLUE)
@@ -288,7 +288,7 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
         figure,
         [
             (sample("D", VERMILLION), f"mean, {gpu}"),
-            (sample("D", BLUE), f"mean, {brief(data.device)}"),
+            (sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"),
             (sample("s", BLACK, fillstyle="none", markersize=7), BOX),
             (sample("o", BLACK, markersize=3.4), "real file"),
         ],
