@@ -162,7 +162,7 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 # SET (those of plots/measure/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure/measure.py.
 # KERNEL=STEP:FILE, in the place of SET: plots/measure/mine.py.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds), or yours (KERNEL=STEP:FILE, MATRICES='dir/*')
-	@$(MEASURE) $(or $(SET),quick) $(if $(OWN),--mine $(call typed,KERNEL)) --spmv $(SPMV) --matrices $(call typed,$(if $(MATRICES),MATRICES,MATRIX)) \
+	@$(MEASURE) $(or $(SET),quick) $(if $(OWN),--mine $(call quoted,$(OWN_STEP):$(call found,OWN_FILE))) --spmv $(SPMV) --matrices $(call typed,$(if $(MATRICES),MATRICES,MATRIX)) \
 	  --kernels $(call typed,KERNELS) --precisions $(call typed,PRECISIONS) $(if $(LIMIT),--limit $(LIMIT)) $(ARGS) $(or_quit)
 
 evidence: $(SPMV)  ## which records are stale or missing, and what measures them (BACKEND=cuda: notes this build's code first)

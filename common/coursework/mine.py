@@ -157,9 +157,14 @@ def remove_old(output):
 def write_version(directory, old, text, namespace, register, output):
     """Copies to `output` what of a step includes the file `old`, with `text` in its place, all of it in a namespace of its own and
     `register` before each source. Prints the sources to compile."""
-    for source, files in included_by_sources(directory).items():
-        if old not in files:
-            continue
+    sources = {
+        path: files for path, files in included_by_sources(directory).items() if old in files
+    }
+    # What a host compiler compiles of the step belongs to the copy, too, if it defines what a copied header declares.
+    host = directory / "stage.cpp"
+    if (included(host, set()) - {host.resolve()}) & set().union(*sources.values()):
+        sources[host] = included(host, set())
+    for source, files in sources.items():
         for path in files:
             body = NAMESPACE.sub(
                 f"namespace spmv::{namespace} {{",

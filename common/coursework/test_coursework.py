@@ -236,6 +236,14 @@ class OwnKernel(Scratch):
             text.startswith(f'#line 1 "{file.resolve()}"\n')
         )  # by which the compiler's messages name it
 
+    def test_what_the_host_compiler_defines_is_copied_too(self):
+        step = ROOT / "08_formats_ell_hyb_dia"
+        done = script("mine.py", step, step / "ell.cuh", step, self.directory / "out")
+        copies = [Path(line) for line in done.stdout.split()]
+        self.assertEqual([copy.name for copy in copies], ["stage.cu", "stage.cpp"])
+        for copy in copies:
+            self.assertIn("namespace spmv::mine {", copy.read_text(encoding="utf-8"))
+
     def test_two_versions_do_not_meet(self):
         step, place = ROOT / GRADED, self.directory
         places = set()

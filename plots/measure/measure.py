@@ -776,7 +776,7 @@ def run(arguments):
         file, keys = mine.group(arguments.mine, machine)
         if not mine.matrices_in(arguments.matrices):
             raise RecordError("which matrices? MATRICES='directory/*.mtx.gz'")
-        own, results = [(file.stem, keys)], mine.begin(file, results)
+        own, results = [(file.stem, keys)], mine.begin(file, results, arguments.list)
     store = Store(
         device, results, machine.has_gpu, arguments.fresh, arguments.stale, own and [results]
     )

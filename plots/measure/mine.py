@@ -77,10 +77,12 @@ def group(text, machine):
     )
 
 
-def begin(file, place):
-    """The directory of a kernel's records. What was wrong or unreadable is tried again; what another version of the file
-    did is left out."""
+def begin(file, place, only_listed=False):
+    """The directory of a kernel's records, in which nothing is changed if what is to be done is `only_listed`. What was wrong or
+    unreadable is tried again; what another version of the file did is left out."""
     folder = place / file.stem
+    if only_listed:
+        return folder
     copy, text = folder / file.name, file.read_bytes()
     is_other = copy.exists() and copy.read_bytes() != text
     if is_other:

@@ -122,7 +122,7 @@ class Mine(Scratch):
         self.bench()
         said, asked = self.bench()
         self.assertEqual(
-            [line.split("/")[-1].split()[0] for line in asked], ["bad.mtx.gz", "wrong.mtx.gz"]
+            sorted(line.split("/")[-1].split()[0] for line in asked), ["bad.mtx.gz", "wrong.mtx.gz"]
         )
         self.assertIn("refused by", said)  # still listed
         self.kernel.write_text("// second\n")
@@ -153,6 +153,7 @@ class Mine(Scratch):
         self.matrix("m1", "others")
         two = f"{self.root}/files/m1.mtx.gz,{self.root}/others/m1.mtx.gz"
         self.assertIn("have one name", self.bench(matrices=two, status=2)[0])
+        self.assertIn("m1.mtx.gz f64: my_csr", self.bench("--list", status=0)[0])
         self.assertFalse((self.root / "place").exists())
 
     def test_names_of_matrices(self):
