@@ -266,17 +266,24 @@ bool VectorClock::covers(const Moment& moment) const {
   const BlockTime* const time = (*times_[moment.block / kBlocks])[moment.block % kBlocks].get();
   if (!time) return false;
   if (moment.epoch != time->epoch) return moment.epoch < time->epoch;
-  return std::any_of(time->fences.begin(), time->fences.end(),
-                     [&](const Fence& fence) { return fence.covers(moment); });
+  auto fence =
+      std::lower_bound(time->fences.begin(), time->fences.end(), moment.warp * kWarpSize,
+                       [](const Fence& f, unsigned thread) { return f.at.thread() < thread; });
+  for (; fence != time->fences.end() && fence->at.warp == moment.warp; ++fence) {
+    if (fence->covers(moment)) return true;
+  }
+  return false;
 }
 
 bool VectorClock::BlockTime::covers(const BlockTime& other) const {
   if (epoch != other.epoch) return epoch > other.epoch;
-  return std::all_of(other.fences.begin(), other.fences.end(), [&](const Fence& fence) {
-    return std::any_of(fences.begin(), fences.end(), [&](const Fence& own) {
-      return own.at.same_thread(fence.at) && own.at.step >= fence.at.step;
-    });
-  });
+  auto own = fences.begin();
+  for (const Fence& fence : other.fences) {
+    while (own != fences.end() && own->at.thread() < fence.at.thread()) ++own;
+    if (own == fences.end() || own->at.thread() != fence.at.thread()) return false;
+    if (own->at.step < fence.at.step) return false;
+  }
+  return true;
 }
 
 bool VectorClock::covers(const Times& times, const Times& others) {
@@ -304,16 +311,19 @@ bool VectorClock::covers(const VectorClock& other) const {
 VectorClock::Time VectorClock::join(const Time& time, const Time& other) {
   if (time == other || !other || (time && time->covers(*other))) return time;
   if (!time || other->covers(*time)) return other;
-  BlockTime both = *time;
+  // (Of the same epoch.)
+  BlockTime both{time->epoch, {}};
+  both.fences.reserve(time->fences.size() + other->fences.size());
+  auto own = time->fences.begin();
   for (const Fence& fence : other->fences) {
-    const auto own = std::find_if(both.fences.begin(), both.fences.end(),
-                                  [&](const Fence& f) { return f.at.same_thread(fence.at); });
-    if (own == both.fences.end()) {
-      both.fences.push_back(fence);
-    } else if (own->at.step < fence.at.step) {
-      *own = fence;
+    while (own != time->fences.end() && own->at.thread() < fence.at.thread()) {
+      both.fences.push_back(*own++);
     }
+    const bool also = own != time->fences.end() && own->at.thread() == fence.at.thread();
+    both.fences.push_back(also && own->at.step > fence.at.step ? *own : fence);
+    if (also) ++own;
   }
+  both.fences.insert(both.fences.end(), own, time->fences.end());
   return std::make_shared<const BlockTime>(std::move(both));
 }
 
@@ -683,7 +693,10 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
     compare(lane, tally, address, access, word, word.writes);
     if (!access.reads_only()) {
       compare(lane, tally, address, access, word, word.reads);
-      compare(lane, tally, address, access, word, word.strong_reads);
+      // (Of two atomic accesses one is no race unless its scope is too small.)
+      if (!access.is_strong() || access.kind == Kind::kBlockUpdate) {
+        compare(lane, tally, address, access, word, word.strong_reads);
+      }
     }
     word.add(access);
   }

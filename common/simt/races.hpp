@@ -80,6 +80,7 @@ struct Moment {
   bool same_thread(const Moment& other) const {
     return block == other.block && warp == other.warp && lane == other.lane;
   }
+  unsigned thread() const { return warp * 32u + lane; }  // in its block
 };
 
 // A fence, and what came before it: the thread's own steps, earlier epochs of its block, and what
@@ -107,7 +108,7 @@ class VectorClock {
  private:
   struct BlockTime {
     std::uint32_t epoch = 0;    // all earlier ones are over
-    std::vector<Fence> fences;  // in it: the last of each thread
+    std::vector<Fence> fences;  // in it: the last of each thread, in the order of threads
     bool covers(const BlockTime& other) const;
   };
   using Time = std::shared_ptr<const BlockTime>;
