@@ -106,12 +106,22 @@ std::uint64_t Gang::draw() {
   return mix64(settings().seed * kGoldenGamma + ++draws_);
 }
 
+// With every fourth seed one block waits while any other can go on: what it has not read yet must
+// not be overwritten, however far the others get.
+const Gang::Seat* Gang::held_back() const {
+  const std::uint64_t seed = settings().seed;
+  if (seed % 4 != 0 || live_ < 2 || idle_passes_ > live_) return nullptr;
+  const Seat& seat = seats_[mix64(seed) % seats_.size()];
+  return seat.done ? nullptr : &seat;
+}
+
 unsigned Gang::next_after(unsigned seat) {
   const auto count = static_cast<unsigned>(seats_.size());
   if (schedule_ == Schedule::kRandom) {
-    auto nth = static_cast<unsigned>(draw() % live_);
+    const Seat* const held = held_back();
+    auto nth = static_cast<unsigned>(draw() % (live_ - (held ? 1 : 0)));
     for (unsigned i = 0;; ++i) {
-      if (!seats_[i].done && nth-- == 0) return i;
+      if (!seats_[i].done && &seats_[i] != held && nth-- == 0) return i;
     }
   }
   const unsigned step = schedule_ == Schedule::kReverse ? count - 1 : 1;

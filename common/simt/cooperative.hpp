@@ -3,7 +3,8 @@
 // Every block has a thread of the host and with it shared memory of its own, but one block runs at
 // a time: the one that holds the baton. It passes the baton on when none of its threads can go on
 // alone: when they poll memory, wait at a grid barrier, or pass a fence. Who is next follows from
-// Settings::schedule and its seed, so a run is the same every time.
+// Settings::schedule and its seed, so a run is the same every time. At random, every fourth seed
+// keeps one block waiting while any other can go on.
 //
 // Deadlock: every live block has had the baton several times, no wait has ended, no store or
 // atomic has changed anything, and no late store is under way.
@@ -106,6 +107,7 @@ class Gang {
   void show(std::size_t which);
   bool precedes(const LateStore& store, const Lane& lane) const;
   std::uint64_t draw();
+  const Seat* held_back() const;
   unsigned next_after(unsigned seat);
   void note_progress();
   void report_deadlock();

@@ -122,10 +122,11 @@ Stream& default_stream(const LockedStreams& h, int device) {
   stream.device = device;
   return stream;
 }
-// (The default stream is one like others only where it is late.)
+// (The default stream is one like others only while it is late.)
 Stream* find(const LockedStreams& h, cudaStream_t stream) {
-  if (stream || !settings().late_streams) return find(h->streams, stream);
-  return &default_stream(h, current_device());
+  if (stream) return find(h->streams, stream);
+  Stream& of_device = default_stream(h, current_device());
+  return of_device.is_late() ? &of_device : nullptr;
 }
 Event* find(const LockedStreams& h, cudaEvent_t event) {
   return find(h->events, event);
@@ -235,7 +236,8 @@ bool is_stream(cudaStream_t stream) {
 bool is_deferred(cudaStream_t stream) {
   const LockedStreams h;
   const Stream* const found = find(h, stream);
-  return found && (found->position.capture || found->is_late());
+  return found && (found->position.capture || found->is_late() ||
+                   (found->blocking && default_stream(h, found->device).is_late()));
 }
 
 cudaError_t refuse_in_capture(InCapture call) {
@@ -261,12 +263,8 @@ static cudaError_t finish_before_default() {
 }
 
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
-  if (!stream) {
-    const cudaError_t error = finish_before_default();
-    return error ? error : error_of(Gang::run({grid}, {stream}));
-  }
   const LockedStreams h;
-  Stream& s = *find(h, stream);
+  Stream& s = stream ? *find(h, stream) : default_stream(h, grid.device);
   if (s.position.capture) return s.position.capture->fail(cudaErrorNotSupported);
   s.last = add_late(h, s.device, {}, before_next(h, s));
   s.last->stream = stream;

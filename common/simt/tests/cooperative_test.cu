@@ -89,7 +89,8 @@ struct Pair {
   }
   // Runs litmus_kernel() on both, each with its programs, "block.thread program" of each, in two
   // blocks. Returns what they have read.
-  std::vector<int> run(const std::string& first, const std::string& second) {
+  std::vector<int> run(const std::string& first, const std::string& second,
+                       bool on_default = false) {
     std::vector<Buffer<char>> programs;
     for (int d = 0; d < 2; ++d) {
       const OnDevice on(d);
@@ -99,11 +100,16 @@ struct Pair {
     }
     for (int d = 0; d < 2; ++d) {
       const OnDevice on(d);
-      launch_cooperative(litmus_kernel, {dim3(2), dim3(32), 0, streams[d].get()},
+      launch_cooperative(litmus_kernel,
+                         {dim3(2), dim3(32), 0, on_default ? nullptr : streams[d].get()},
                          programs[d].data(), values[d].data(), values[1 - d].data(),
                          flags[d].data(), flags[1 - d].data(), results[d].data());
     }
-    for (const Stream& stream : streams) stream.synchronize();
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      spmv::device::check(cudaStreamSynchronize(on_default ? nullptr : streams[d].get()),
+                          "waiting");
+    }
     std::vector<int> read = results[0].download();
     for (const int value : results[1].download()) read.push_back(value);
     return read;
@@ -124,7 +130,7 @@ TEST_CASE("cooperative: a grid's blocks meet, in every schedule", "[simt]") {
     CHECK(values.download()[0] == -1);  // nothing has waited for it
     stream.synchronize();
     CHECK(values.download()[0] == 2);
-    // On the default stream it runs at once.
+    // A plain copy waits for the default stream.
     values.upload(std::vector<int>(3 * 40, 7));
     launch_cooperative(sum_of_grid_kernel, {dim3(3), dim3(40)}, values.data());
     CHECK(values.download()[0] == 2);
@@ -145,6 +151,24 @@ TEST_CASE("cooperative: a lane waits for a block while others ask who is there",
   under_every_schedule([] {
     Buffer<int> arrived("arrived", std::vector<int>(1));
     launch_cooperative(wait_then_meet_kernel, {dim3(2), dim3(32)}, arrived.data());
+    CHECK(arrived.download()[0] == 2);
+  });
+}
+
+TEST_CASE("cooperative: on the default streams of devices, all run together", "[simt]") {
+  under_every_schedule([] {
+    Pair pair;
+    const std::vector<int> read = pair.run("0.0 wRAr", "0.0 wRAr", true);
+    CHECK(read[0] + read[64] == 2);
+    // What a blocking stream is asked for next waits for them.
+    cudaStream_t blocking = nullptr;
+    CHECK(cudaStreamCreate(&blocking) == cudaSuccess);
+    Buffer<int> values("values", 3 * 40);
+    launch_cooperative(sum_of_grid_kernel, {dim3(3), dim3(40)}, values.data());
+    CHECK(cudaMemsetAsync(values.data(), 0, sizeof(int), blocking) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(blocking) == cudaSuccess);
+    CHECK(values.download()[0] == 0);
+    CHECK(cudaStreamDestroy(blocking) == cudaSuccess);
   });
 }
 
