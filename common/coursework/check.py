@@ -78,6 +78,7 @@ class Result:
     found: list = field(default_factory=list)  # the judge's lines on what was found
     ended: str = ""  # why the kernels did not come to their end
     looks: str = ""  # what wrong products have in common
+    remarks: list = field(default_factory=list)  # on what CUDA does not promise; cost nothing
     forged: bool = (
         False  # they wrote to the runner's pipe, or made a system call that no kernel makes
     )
@@ -250,11 +251,11 @@ def ask_judge(program, runner, question, limit_s):
     try:
         done = subprocess.run(
             [str(program)],
-            input=json.dumps({**question, "runner": pipes}),
+            input=json.dumps({**question, "runner": pipes, "process": process.pid}),
             capture_output=True,
             text=True,
             pass_fds=pipes,
-            timeout=limit_s + 120,
+            timeout=6 * limit_s + 120,  # the judge ends a runner before that
             env=environment,
         )
         if done.returncode != 0:
@@ -308,6 +309,9 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
             result.tried_fixed += matrices
         elif "counted" in line:
             records[line["counted"], line["matrix"]] = line
+        elif "remark" in line:
+            remark = tidy(line["remark"])
+            result.remarks += [remark] * (remark not in result.remarks)
         elif "looks" in line:
             result.looks = result.looks or line["looks"]
         elif "ended" in line:
@@ -456,6 +460,7 @@ def explain(result):
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
         lines += [f"    It looks like this: {result.looks}."] if result.looks else []
         lines += [indented(wrong["shown"])] if "shown" in wrong else []
+        lines += [f"    Look at {tidy(place)}." for place in wrong.get("if_wrong", [])[:3]]
         if wrong["kind"] == "error" and "race: " in wrong["what"]:
             lines.append(
                 "    Threads use the same element without order, and one of them writes: on a GPU chance decides what it holds."
@@ -473,6 +478,7 @@ def explain(result):
         lines += ["  UNSAFE   " + "\n           ".join(sentences(result.unsafe()).splitlines())]
     elif result.counts():
         lines.append("  safe     no error of memory, no race seen, no deadlock")
+    lines += [f"  remark   {remark}" for remark in result.remarks]
     if not result.counts() or result.ended:
         return "\n".join(lines)
     for measured in result.targets:

@@ -4,14 +4,15 @@
 // The kernels run in another process (runner.cpp). This one has the matrices, the references and
 // the verdict. It reads a JSON object from its standard input,
 //
-//   {"runner": [7, 8], "kernels": ["csr_vector"...], "also": ["csr_vector_4"...], "seed": 1,
-//    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
-//    "seconds": 120}
+//   {"runner": [7, 8], "process": 4711, "kernels": ["csr_vector"...], "also": ["csr_vector_4"...],
+//    "seed": 1, "matrices": ["stencil2d:20x20"...], "seconds": 120,
+//    "targets": [["csr_vector", "fem:1000,block=3"]...]}
 //
 // (or, of a puzzle of common/primer, {"runner": [7, 8], "puzzle": n, "seconds": 20}, n being the
 // number that it is called with, or 0: the matrix's name is "" then, the kernel's "puzzle")
 //
-// ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends.
+// ("runner": the descriptors of the pipes to it and from it; "process": its number, or that of one
+// that it descends from; who started it sees how it ends.
 // "also": kernels that are tried on few of the matrices, other instances of the same source.
 // "finite_x": true where the format stores zeros of its own, whose products with infinity are NaN.)
 //
@@ -22,8 +23,10 @@
 //       "kind", "case" and "what", where something was found: "result" (wrong in every order),
 //       "order" (right in one order of blocks, warps and lanes, wrong in another), or "error"
 //       (memory, races, lanes that never arrive), which is no matter of "right" if the product is
-//       right when races are overlooked ("shown": what is wrong in lockstep). The first that is not
+//       right when races are overlooked ("shown": what is wrong in lockstep; "if_wrong": where to
+//       look). The first that is not
 //       right comes with "drawing".
+//   {"remark": "kernel ..."}                     on what CUDA does not promise, which costs nothing
 //   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
 //    "mean_steps": ..., "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the
@@ -33,16 +36,21 @@
 //       was closed; "forged": what came through the pipe was no answer
 //   {"failure": "..."}                           not the kernel's fault
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "coursework/drawing.hpp"
@@ -74,7 +82,9 @@ constexpr Index kMostRowsInLockstep = 300;
 constexpr int kMostNonzerosInLockstep = 3000;
 constexpr int kRandomMatrices = 40;
 constexpr std::size_t kOneOf = 8;  // matrices on which kernels of "also" are tried
-constexpr auto kPatience = std::chrono::seconds(20);  // for an answer
+// How long a runner may sleep for an answer, and how much longer than all its sleep may be its
+// time.
+constexpr double kPatienceSeconds = 20, kOfWallTime = 5;
 // Its rows, its columns and its nonzeros are more than 16 bits count; all warps have equal work.
 const std::string kLargest = "66000 x 66000, two diagonals";
 // One in which no row uses the last column: x is infinite there.
@@ -89,12 +99,13 @@ void say(const Line& line) {
 struct Case {
   bool single = false;  // precision
   bool scaled = false;  // y = 0.7 A x - 0.3 y; else y = A x
-  int order = 0;        // 0 forward, 1 reverse, 2 random, 3 in lockstep
+  int order = 0;        // 0 forward, 1 reverse, 2 random (streams, too), 3 in lockstep
   bool again = false;   // the second of two products in a row
+  std::uint64_t seed = 1;
 
   std::string describe() const {
     constexpr const char* kOrders[] = {"", ", blocks, warps and lanes in reverse order",
-                                       ", blocks, warps and lanes in random order",
+                                       ", blocks, warps, lanes and streams in random order",
                                        ", the lanes of a warp in lockstep"};
     return fmt::format("{}, {}{}{}", single ? "f32" : "f64",
                        scaled ? "y = 0.7 A x - 0.3 y" : "y = A x", kOrders[order],
@@ -168,6 +179,7 @@ struct Outcome {
 
 struct Options {
   std::array<int, 2> runner{};
+  int process = 0;
   std::vector<std::string> kernels, also, matrices;
   std::vector<std::pair<std::string, std::string>> targets;
   std::uint64_t seed = 1;
@@ -175,8 +187,8 @@ struct Options {
   bool finite_x = false;
   std::optional<int> puzzle;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, kernels, also, matrices, targets,
-                                                seed, seconds, finite_x)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, process, kernels, also, matrices,
+                                                targets, seed, seconds, finite_x)
 
 // The runner closed its pipe (the text is empty), takes too long, or lies.
 class RunnerEnded : public std::runtime_error {
@@ -186,18 +198,59 @@ class RunnerEnded : public std::runtime_error {
   bool is_forged;
 };
 
-// The other end of the runner's pipes: a process that may end, hang or lie.
+// Whether a process and its descendants work, as far as Linux tells: one that has no processor
+// because others are busy does, one that sleeps does not.
+class Activity {
+ public:
+  explicit Activity(int process) : process_(process) {}
+
+  // In the `seconds` since the last call.
+  bool goes_on(double seconds) {
+    double ticks = 0;
+    bool ready = false;
+    look(process_, ticks, ready);
+    const double worked =
+        (ticks - std::exchange(ticks_, ticks)) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    return ready || worked > 0.1 * seconds;
+  }
+
+ private:
+  static void look(int process, double& ticks, bool& ready) {
+    const std::filesystem::path threads = "/proc/" + std::to_string(process) + "/task";
+    std::error_code gone;
+    for (const auto& thread : std::filesystem::directory_iterator(threads, gone)) {
+      std::string stat;
+      std::getline(std::ifstream(thread.path() / "stat"), stat);
+      // After the name, in parentheses: the state, ten numbers, the times of user and system.
+      std::istringstream fields(stat.substr(stat.find_last_of(')') + 1));
+      char state = '?';
+      fields >> state;
+      ready |= state == 'R' || state == 'D';
+      std::string skipped;
+      for (int i = 0; i < 10; ++i) fields >> skipped;
+      double user = 0, system = 0;
+      if (fields >> user >> system) ticks += user + system;
+      std::ifstream children(thread.path() / "children");
+      for (int child = 0; children >> child;) look(child, ticks, ready);
+    }
+  }
+
+  int process_;
+  double ticks_ = 0;
+};
+
+// The other end of the runner's pipes: a process that may end, hang or lie. Its processor time is
+// limited by who started it; here, the time in which it does not work, and its wall time, since
+// that depends on what else the machine does, generously.
 class Runner {
  public:
-  Runner(std::array<int, 2> pipes, int seconds)
-      : requests_(pipes[0]),
-        answers_(pipes[1]),
-        deadline_(Deadline::clock::now() + std::chrono::seconds(seconds)) {}
+  Runner(std::array<int, 2> pipes, int process, int seconds)
+      : requests_(pipes[0]), answers_(pipes[1]), activity_(process), seconds_(seconds) {}
 
   // Whether it has begun to work.
-  bool has_started() const {
+  bool has_started() {
     try {
-      return receive_frame(answers_, kHello.size(), Deadline::clock::now() + kPatience) == kHello;
+      return receive_frame(answers_, kHello.size(), waits()) == kHello;
     } catch (const std::runtime_error&) {
       return false;
     }
@@ -208,7 +261,7 @@ class Runner {
   }
   // The answer to the product that was asked for last, with a y of `y_bytes` bytes. Throws
   // RunnerEnded.
-  Reply receive(std::size_t y_bytes) const {
+  Reply receive(std::size_t y_bytes) {
     try {
       Reply reply = read_reply(frame(kMostAnswer));
       for (const auto& [name, size] : reply.arrays) y_bytes += 2 * size * sizeof(double);
@@ -224,16 +277,31 @@ class Runner {
   }
 
  private:
-  std::string frame(std::size_t limit) const {
-    const Deadline patience = Deadline::clock::now() + kPatience;
-    if (auto bytes = receive_frame(answers_, limit, std::min(deadline_, patience))) {
-      return *std::move(bytes);
-    }
+  using Clock = std::chrono::steady_clock;
+
+  // Whether to go on waiting for the next frame.
+  Waits waits() {
+    return [this, slept = 0.0, looked = Clock::now()]() mutable {
+      const auto now = Clock::now();
+      const double since = std::chrono::duration<double>(now - std::exchange(looked, now)).count();
+      if (!activity_.goes_on(since)) {
+        // (The judge itself may have had no processor for a while.)
+        slept += std::min(since, 1.0);
+        all_slept_ += std::min(since, 1.0);
+      }
+      const double age = std::chrono::duration<double>(now - begin_).count();
+      return slept < kPatienceSeconds && all_slept_ < seconds_ && age < kOfWallTime * seconds_;
+    };
+  }
+  std::string frame(std::size_t limit) {
+    if (auto bytes = receive_frame(answers_, limit, waits())) return *std::move(bytes);
     throw RunnerEnded();
   }
 
   int requests_, answers_;
-  Deadline deadline_;
+  Activity activity_;
+  double seconds_, all_slept_ = 0;
+  Clock::time_point begin_ = Clock::now();
 };
 
 Coo<double> largest() {
@@ -273,7 +341,7 @@ Coo<double> explicit_zeros(std::uint64_t seed) {
 // The kernels of one runner.
 class Judge {
  public:
-  Judge(const Runner& runner, bool finite_x) : runner_(runner), finite_x_(finite_x) {}
+  Judge(Runner& runner, bool finite_x) : runner_(runner), finite_x_(finite_x) {}
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
@@ -290,6 +358,7 @@ class Judge {
       say(line);
     }
     if (!looks_.empty()) say({{"looks", looks_.front()}});
+    say_remarks();
     ++checked_;
   }
 
@@ -311,6 +380,7 @@ class Judge {
       const Reply reply = run_puzzle({argument, false, order});
       const std::string wrong = reply.is_done() ? describe_wrong(reply) : reply.text;
       if (wrong.empty()) continue;
+      say_remarks();
       return say({{"matrix", ""},
                   {"right", false},
                   {"kind", !reply.is_done() ? "error"
@@ -319,10 +389,20 @@ class Judge {
                   {"what", wrong}});
     }
     say({{"matrix", ""}, {"right", true}});
+    say_remarks();
     say_counts("puzzle", "", 1, run_puzzle({argument, true, 0}));
   }
 
   const std::string& trying() const { return trying_; }
+
+  // Those on all products since the last call that have not been said before.
+  void say_remarks() {
+    for (const std::string& remark : std::exchange(remarks_, {})) {
+      if (remarked_.size() < kMostRemarks && remarked_.insert(remark).second) {
+        say({{"remark", remark}});
+      }
+    }
+  }
 
  private:
   static void say_counts(const std::string& kernel, const std::string& matrix, Index nnz,
@@ -338,7 +418,13 @@ class Judge {
 
   Reply run_puzzle(const PuzzleRun& asked) {
     send(asked);
-    return runner_.receive(0);
+    return receive(0);
+  }
+
+  Reply receive(std::size_t y_bytes) {
+    Reply reply = runner_.receive(y_bytes);
+    remarks_.insert(reply.remarks.begin(), reply.remarks.end());
+    return reply;
   }
 
   // Which elements of a puzzle's arrays are not as they should be; "" if all are.
@@ -387,11 +473,11 @@ class Judge {
     return multiply(c, checked, counted, problems_.of(c));
   }
   Outcome multiply(const Case& c, Checks checked, bool counted, const Vectors& v) {
-    send(Product{kernel_, counted, c.single, v.alpha, v.beta, c.order, c.again,
+    send(Product{kernel_, counted, c.single, v.alpha, v.beta, c.order, c.seed, c.again,
                  checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
     Outcome outcome;
-    outcome.reply = runner_.receive(v.y0.size() * sizeof(double));
+    outcome.reply = receive(v.y0.size() * sizeof(double));
     outcome.what = outcome.reply.text;
     if (outcome.reply.answer == "refused") {
       outcome.kind = Outcome::Kind::kRefused;
@@ -449,12 +535,15 @@ class Judge {
     // (Twice the time: for some small ones, and those on which blocks compete for work.)
     const bool again = number % 5 == 0 || rows > 2'500;
     const int order = number / 4 % 2 != 0 ? 2 : 1;
+    // (An odd seed takes of streams that are late what was asked for last.)
+    const std::uint64_t seed = order == 2 ? 1 + number / 8 : 1;
     const bool turn = number / 8 % 2 != 0, in_lockstep = orders() > kLockstep;
     if (flawless_ && rows > kMostRowsTwice) {
-      return {{single, scaled, turn ? order : 0, again}};
+      return {{single, scaled, turn ? order : 0, again, turn ? seed : 1}};
     }
     std::vector<Case> found{{single, scaled, 0, again}};
-    if (!flawless_ || !in_lockstep || !turn) found.push_back({!single, !scaled, order});
+    if (!flawless_ || !in_lockstep || !turn)
+      found.push_back({!single, !scaled, order, false, seed});
     if (in_lockstep && (!flawless_ || turn)) found.push_back({single, !scaled, kLockstep});
     return found;
   }
@@ -484,7 +573,9 @@ class Judge {
     // A product for which threads race in global memory is wrong, whatever came out; one for which
     // they race in shared memory, where it is wrong in lockstep, as on a GPU.
     const bool races = failed && found.what.find("race: ") != std::string::npos;
-    bool lost = races && found.what.find("shared '") == std::string::npos;
+    // In lockstep, too, what comes out wrong does so on a GPU.
+    bool lost =
+        failed ? races && found.what.find("shared '") == std::string::npos : c.order == kLockstep;
     std::string shown;
     if (races && orders() > kLockstep) {
       const Case together{c.single, c.scaled, kLockstep};
@@ -502,6 +593,7 @@ class Judge {
               {"case", c.describe()},
               {"what", found.what}};
     if (!shown.empty()) line["shown"] = shown;
+    if (!found.reply.if_wrong.empty()) line["if_wrong"] = found.reply.if_wrong;
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
     if (!failed && !right && right_in_some_order(c)) line["kind"] = "order";
     if (!right && !failed) look_at(c);
@@ -570,7 +662,7 @@ class Judge {
     }
     for (const bool single : {c.single, !c.single}) {
       for (const bool scaled : {c.scaled, !c.scaled}) {
-        if (!right_in_some_order(Case{single, scaled, 0})) return false;
+        if (!right_in_some_order(Case{single, scaled, 0, false, c.seed})) return false;
       }
     }
     return true;
@@ -591,7 +683,7 @@ class Judge {
                        y.empty() ? "" : draw(small, v.x, v.y0, v.reference.y, y, wrong_rows(v, y)));
   }
 
-  const Runner& runner_;
+  Runner& runner_;
   bool finite_x_;
   std::string kernel_, trying_;  // the kernel, and the matrix's name
   Problems problems_{{}};
@@ -599,6 +691,7 @@ class Judge {
   bool drawn_ = false;
   bool flawless_ = true;            // the kernel, on the matrices so far
   std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
+  std::set<std::string> remarks_, remarked_;  // on its products, and those that were said
   int looked_ = 0;
 };
 
@@ -631,7 +724,7 @@ void run() {
   if (asked.contains("puzzle")) options.puzzle = asked.at("puzzle").get<int>();
   std::vector<test::NamedMatrix> matrices;
   if (!options.puzzle) matrices = matrices_of(options);
-  const Runner runner(options.runner, options.seconds);
+  Runner runner(options.runner, options.process, options.seconds);
   if (!runner.has_started()) {
     return say({{"failure", "it did not start"}});
   }
@@ -650,6 +743,7 @@ void run() {
     for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
     judge.count(options.kernels.front(), kLargest);
   } catch (const RunnerEnded& why) {
+    judge.say_remarks();
     say({{"ended", why.what()}, {"matrix", judge.trying()}, {"forged", why.is_forged}});
   }
 }

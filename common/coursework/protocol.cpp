@@ -10,18 +10,17 @@
 namespace spmv::coursework {
 namespace {
 
+constexpr int kLookEveryMs = 250;
+
 // Reads `size` bytes, or as many as there are before the end; returns how many.
-std::size_t receive(int file, char* data, std::size_t size, std::optional<Deadline> deadline) {
+std::size_t receive(int file, char* data, std::size_t size, const Waits& waits) {
   std::size_t got = 0;
   while (got < size) {
-    if (deadline) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-          *deadline - std::chrono::steady_clock::now());
+    if (waits) {
       pollfd waiting{file, POLLIN, 0};
-      const int wait = static_cast<int>(std::clamp<long long>(left.count(), 0, 1'000'000));
-      const int ready = poll(&waiting, 1, wait);
-      if (ready < 0 && errno == EINTR) continue;
-      if (ready <= 0) throw TimedOut();
+      const int ready = poll(&waiting, 1, kLookEveryMs);
+      if (ready <= 0 && (ready == 0 || errno != EINTR) && !waits()) throw TimedOut();
+      if (ready <= 0) continue;
     }
     const ssize_t bytes = read(file, data + got, size - got);
     if (bytes < 0 && errno == EINTR) continue;
@@ -50,6 +49,17 @@ std::uint64_t number_of(const Json& json, const char* name) {
     throw ProtocolError("a number is none, or too large");
   }
   return number.get<std::uint64_t>();
+}
+
+std::vector<std::string> remarks_of(const Json& json, const char* name) {
+  std::vector<std::string> found;
+  const Json remarks = json.value(name, Json::array());
+  if (!remarks.is_array() || remarks.size() > kMostRemarks) throw ProtocolError("bad remarks");
+  for (const Json& remark : remarks) {
+    if (!remark.is_string()) throw ProtocolError("a remark is no text");
+    found.push_back(printable(remark.get_ref<const std::string&>()));
+  }
+  return found;
 }
 
 // What a line asked of an array in one way, with the fields that this has, and no others.
@@ -84,15 +94,14 @@ bool send_frame(int file, std::string_view bytes) {
   return true;
 }
 
-std::optional<std::string> receive_frame(int file, std::size_t limit,
-                                         std::optional<Deadline> deadline) {
+std::optional<std::string> receive_frame(int file, std::size_t limit, const Waits& waits) {
   std::uint32_t length = 0;
-  const std::size_t got = receive(file, reinterpret_cast<char*>(&length), sizeof length, deadline);
+  const std::size_t got = receive(file, reinterpret_cast<char*>(&length), sizeof length, waits);
   if (got == 0) return {};
   if (got < sizeof length) throw ProtocolError("a frame was cut off");
   if (length > limit) throw ProtocolError("a frame is too long");
   std::string bytes(length, '\0');
-  if (receive(file, bytes.data(), length, deadline) < length) {
+  if (receive(file, bytes.data(), length, waits) < length) {
     throw ProtocolError("a frame was cut off");
   }
   return bytes;
@@ -102,6 +111,8 @@ Reply read_reply(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   Reply reply;
   reply.answer = text_of(json, "answer");
+  reply.remarks = remarks_of(json, "remarks");
+  reply.if_wrong = remarks_of(json, "if_wrong");
   if (reply.answer == "refused" || reply.answer == "failed") {
     reply.text = text_of(json, "text");
     return reply;

@@ -14,9 +14,9 @@
 // in arrays are in its own byte order.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -32,6 +32,7 @@ using Json = nlohmann::json;
 inline constexpr std::string_view kHello = "spmv runner 2";
 inline constexpr std::size_t kMostText = 2000;       // characters
 inline constexpr std::size_t kMostCounts = 1000;     // lines of a kernel
+inline constexpr std::size_t kMostRemarks = 20;      // of a product
 inline constexpr std::size_t kMostAnswer = 1 << 20;  // bytes, without y
 
 // Thrown for a frame that is not as it should be; the text says what is wrong.
@@ -40,7 +41,7 @@ class ProtocolError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown where a deadline has passed before a frame came.
+// Thrown where nobody waits any longer for a frame.
 class TimedOut : public std::runtime_error {
  public:
   TimedOut() : std::runtime_error("the time is up") {}
@@ -65,14 +66,15 @@ struct Product {
   bool counted = false;
   bool single = false;         // precision
   double alpha = 1, beta = 0;  // exact in the product's precision
-  int order = 0;               // 0 forward, 1 reverse, 2 random, 3 in lockstep
-  bool again = false;          // a second product on the same arrays, whose y is returned
-  bool checked = true;         // races and uninitialised reads end the kernel
+  int order = 0;  // 0 forward, 1 reverse, 2 random (work on streams is late, too), 3 in lockstep
+  std::uint64_t seed = 1;  // of the latter two
+  bool again = false;      // a second product on the same arrays, whose y is returned
+  bool checked = true;     // races and uninitialised reads end the kernel
   double padding_limit = 0;
   Json x, y;  // the elements' bytes, as doubles in either precision; y as it is before
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, again,
-                                   checked, padding_limit, x, y)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, seed,
+                                   again, checked, padding_limit, x, y)
 
 // One run of a puzzle (common/primer) that is asked for.
 struct PuzzleRun {
@@ -82,14 +84,14 @@ struct PuzzleRun {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PuzzleRun, puzzle, counted, order)
 
-using Deadline = std::chrono::steady_clock::time_point;
+// Asked now and then while nothing arrives: whether to go on waiting.
+using Waits = std::function<bool()>;
 
 // Writes all of a frame, or returns false: the other end is closed.
 bool send_frame(int file, std::string_view bytes);
 // The next frame, of at most `limit` bytes (else ProtocolError). Empty: the other end was closed
-// between two frames. Throws TimedOut if there is a deadline and it has passed.
-std::optional<std::string> receive_frame(int file, std::size_t limit,
-                                         std::optional<Deadline> deadline = {});
+// between two frames. Throws TimedOut if `waits` says no; without one it waits for ever.
+std::optional<std::string> receive_frame(int file, std::size_t limit, const Waits& waits = {});
 
 // An answer, checked.
 struct Reply {
@@ -103,7 +105,8 @@ struct Reply {
                                  // array in one way,
   std::uint64_t steps = 0;       // requests of the busiest warp, over all launches,
   std::uint64_t mean_steps = 0;  // those of all, per warp that was launched,
-  std::string time;              // and what time_model.hpp says that the product takes on a GPU
+  std::string time;              // and what time_model.hpp says that the product takes on a GPU;
+  std::vector<std::string> remarks, if_wrong;  // as simt::take_remarks() gives them
   bool is_done() const { return answer == "done"; }
 };
 

@@ -43,11 +43,13 @@ Matrix<T> to_matrix(const Coo<double>& triplets) {
 
 const simt::Gpu& kGpu = *simt::find_gpu("h200");  // whose times are estimated
 
-void configure(int order, bool counted, bool checked) {
+void configure(int order, std::uint64_t seed, bool counted, bool checked) {
   constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
                                            simt::Schedule::kRandom, simt::Schedule::kLockstep};
   simt::Settings& settings = simt::settings();
   settings.schedule = kSchedules[std::min(order, 3)];
+  settings.late_streams = settings.schedule == simt::Schedule::kRandom;
+  settings.seed = seed;
   settings.workers = 1;           // one order of a race, and so one result, on every machine
   settings.more_workers = false;  // a thread that starts now would pass for an attack
   settings.check_races = settings.check_uninitialised = checked;
@@ -181,6 +183,11 @@ std::pair<Json, std::vector<double>> run_puzzle(const PuzzleRun& asked) {
   return {reply, elements};
 }
 
+std::vector<std::string> first_of(std::vector<std::string> remarks) {
+  remarks.resize(std::min(remarks.size(), kMostRemarks));
+  return remarks;
+}
+
 int run() {
   simt::set_quiet_reports(true);
   std::signal(SIGXCPU, [](int) { simt::end_soon(); });
@@ -200,16 +207,19 @@ int run() {
     std::pair<Json, std::vector<double>> answer;
     if (request.contains("puzzle")) {
       const auto asked = request.get<PuzzleRun>();
-      configure(asked.order, asked.counted, true);
+      configure(asked.order, 1, asked.counted, true);
       answer = run_puzzle(asked);
     } else {
       const auto product = request.get<Product>();
-      configure(product.order, product.counted, product.checked);
+      configure(product.order, product.seed, product.counted, product.checked);
       const Kernel& kernel = *find_kernels(product.kernel).at(0);
       answer = product.single ? multiply<float>(kernel, triplets, product)
                               : multiply<double>(kernel, triplets, product);
     }
-    const auto& [reply, y] = answer;
+    auto& [reply, y] = answer;
+    const simt::Remarks remarks = simt::take_remarks();
+    reply["remarks"] = first_of(remarks.unpromised);
+    reply["if_wrong"] = first_of(remarks.if_wrong);
     answers.push_back(reply.dump(-1, ' ', true, Json::error_handler_t::replace));
     if (reply["answer"] == "done") {
       answers.emplace_back(reinterpret_cast<const char*>(y.data()), y.size() * sizeof(double));

@@ -113,6 +113,16 @@ std::vector<T> Bench<T>::multiply(Spmv<T>& spmv, RunsOn where) const {
 }
 
 #ifndef SPMV_CUDA
+// To the failure of a record, if there is one, what simt has seen that may be the cause.
+void add_remarks(Record& record) {
+  const simt::Remarks remarks = simt::take_remarks();
+  for (const auto* texts : {&remarks.unpromised, &remarks.if_wrong}) {
+    for (const std::string& text : *texts) {
+      if (!record.failure.empty()) record.failure += "; " + text;
+    }
+  }
+}
+
 // At random, on one core, with work on streams done late: what comes out is the same in every run
 // of the program.
 template <typename T>
@@ -194,9 +204,7 @@ Record Bench<T>::run(const Kernel& kernel) const {
     record.verified = verdict.ok;
     if (!verdict.ok) record.failure = verdict.describe();
 #ifndef SPMV_CUDA
-    for (const std::string& remark : simt::take_remarks()) {
-      if (!verdict.ok) record.failure += "; " + remark;
-    }
+    add_remarks(record);
 #endif
     return verdict.ok;
   };
@@ -252,6 +260,9 @@ Record Bench<T>::run(const Kernel& kernel) const {
   } catch (const device::DeviceError& error) {
     record.verified = false;
     record.failure = error.what();
+#ifndef SPMV_CUDA
+    add_remarks(record);
+#endif
   }
   return record;
 }

@@ -60,9 +60,12 @@ Strength strength_of(Scope scope, Strength wide) {
 SIMT_ALL_ATOMICS(SIMT_OPERATION)
 #define SIMT_COMPARE_EXCHANGE(T)                                                    \
   T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept { \
-    return update(                                                                  \
+    const void* const pc = SIMT_CALLER();                                           \
+    const T old = update(                                                           \
         address, strength_of(scope, Strength::kCompare), "compare_exchange",        \
-        [=](T a) { return a == compare ? value : a; }, SIMT_CALLER());              \
+        [=](T a) { return a == compare ? value : a; }, pc);                         \
+    current_lane->failed_exchange = old == compare ? nullptr : pc;                  \
+    return old;                                                                     \
   }
 SIMT_ALL_COMPARE_EXCHANGES(SIMT_COMPARE_EXCHANGE)
 

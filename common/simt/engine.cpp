@@ -170,18 +170,27 @@ void note_remark(const void* kernel, const void* pc, Remark remark) {
   remarks.emplace(kernel, pc, remark);
 }
 
-std::vector<std::string> take_remarks() {
+Remarks take_remarks() {
   const std::lock_guard lock(report_mutex);
-  std::set<std::string> lines;
+  std::set<std::string> any, wrong;
   for (const auto& [kernel, pc, remark] : std::exchange(remarks, {})) {
-    lines.insert("kernel " + kernel_name(kernel) + at_line(pc) +
-                 (remark == Remark::kActiveMask
-                      ? ": CUDA does not promise which lanes __activemask() and "
-                        "coalesced_threads() name, beside the caller"
-                      : ": lanes of a warp load and store volatile shared memory with no "
-                        "__syncwarp() between, and CUDA does not promise their order"));
+    const std::string place = "kernel " + kernel_name(kernel) + at_line(pc);
+    if (remark == Remark::kActiveMask) {
+      any.insert(place +
+                 ": CUDA does not promise which lanes __activemask() and coalesced_threads() name, "
+                 "beside the caller, so a result must not depend on them");
+    } else if (remark == Remark::kVolatile) {
+      any.insert(place +
+                 ": lanes of a warp load and store volatile shared memory with no __syncwarp() "
+                 "between, and CUDA does not promise their order");
+    } else {
+      wrong.insert(
+          place +
+          ": an atomicCAS found another value than it was given and stored nothing, and its "
+          "thread did not repeat it");
+    }
   }
-  return {lines.begin(), lines.end()};
+  return {{any.begin(), any.end()}, {wrong.begin(), wrong.end()}};
 }
 
 std::string at_line(const void* pc) {
@@ -387,6 +396,7 @@ void Block::run_lanes(std::uint64_t block_number) {
     lane.empty_loops = 0;
     lane.unchanged = nullptr;
     lane.active = 0;
+    lane.failed_exchange = nullptr;
   }
   for (Warp& warp : warps_) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
@@ -514,6 +524,7 @@ bool Block::run_warp(Warp& warp) {
 
 void Block::finish(Lane& lane) {
   settle(lane);
+  if (lane.failed_exchange) state_->remark(lane.failed_exchange, Remark::kFailedExchange);
   lane.state = Lane::State::kDone;
   warps_[lane.warp].live &= ~(1u << lane.id);
   --live_;

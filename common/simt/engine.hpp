@@ -57,9 +57,12 @@ std::string take_report();
 void set_quiet_reports(bool quiet);
 // Why the last call of the runtime that failed did, where its error's name does not say it.
 std::string take_reason();
-// What kernels have relied on since the last call though CUDA does not promise it, a line for each
-// place: no mistake by itself, but where to look if a result is wrong.
-std::vector<std::string> take_remarks();
+// On what kernels have done since the last call, a line for each place, none a mistake by itself.
+struct Remarks {
+  std::vector<std::string> unpromised;  // they relied on it though CUDA does not promise it
+  std::vector<std::string> if_wrong;    // where to look if a result is wrong
+};
+Remarks take_remarks();
 
 // Ways in which lanes of a warp meet, and what CUDA calls them. (__activemask() promises no lanes:
 // it names those that are at it together.)

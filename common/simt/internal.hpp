@@ -72,8 +72,7 @@ cudaError_t refuse_in_capture(InCapture call = InCapture::kUnsafeCall);
 using Work = std::function<cudaError_t()>;
 // How the runtime tells of the end of a grid.
 cudaError_t error_of(Outcome outcome);
-// Keeps a cooperative grid, whose arguments are `kept`, until something waits for it. On the
-// default stream it runs at once.
+// Keeps a cooperative grid, whose arguments are `kept`, until something waits for it.
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept);
 // Does `work` now, or keeps it for later.
 cudaError_t enqueue(cudaStream_t stream, Work work);
@@ -273,8 +272,9 @@ struct alignas(64) Lane {
     loops = other.loops;
     loop_hash = other.loop_hash;
   }
-  unsigned active = 0;              // what __activemask() has told it last,
-  const void* active_pc = nullptr;  // and where
+  unsigned active = 0;                    // what __activemask() has told it last,
+  const void* active_pc = nullptr;        // and where
+  const void* failed_exchange = nullptr;  // its last atomicCAS, if that changed nothing
   // While it updates a word: whether changes(update) it.
   const void* update = nullptr;
   bool (*changes)(const void* update) = nullptr;
@@ -592,7 +592,7 @@ Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigne
                    const Run& run);
 
 // Notes that `kernel` relies on what CUDA does not promise; see take_remarks().
-enum class Remark : std::uint8_t { kActiveMask, kVolatile };
+enum class Remark : std::uint8_t { kActiveMask, kVolatile, kFailedExchange };
 void note_remark(const void* kernel, const void* pc, Remark remark);
 
 // What the blocks of a running grid share.
@@ -656,7 +656,7 @@ class GridState : public Attempt {
   }
   std::atomic<unsigned> running_{0}, idle_{0};  // blocks
   std::atomic<std::uint64_t> quiet_{0};
-  std::atomic<const void*> remarked_[2] = {};  // where, last, of each kind
+  std::atomic<const void*> remarked_[3] = {};  // where, last, of each kind
 };
 
 // Of blocks in a grid or threads in a block: how many there are, and which the `number`-th is.

@@ -336,11 +336,31 @@ TEST_CASE("remarks name what CUDA does not promise, a line per place", "[simt]")
   Buffer<unsigned> masks("masks", std::vector<unsigned>(32));
   launch(last_iteration_kernel, {1, 32}, masks.data());
   launch(last_iteration_kernel, {1, 32}, masks.data());
-  const std::vector<std::string> remarks = simt::take_remarks();
+  const std::vector<std::string> remarks = simt::take_remarks().unpromised;
   REQUIRE(remarks.size() == 1);
   check_contains(remarks[0], {"kernel last_iteration_kernel at operations_test.cu:",
                               ": CUDA does not promise which lanes __activemask()"});
-  CHECK(simt::take_remarks().empty());
+  CHECK(simt::take_remarks().unpromised.empty());
+}
+
+__global__ void add_once_kernel(int* sum, bool again) {
+  for (bool stored = false; !stored;) {
+    const int old = atomicAdd(sum, 0);
+    __syncwarp();
+    stored = atomicCAS(sum, old, old + 1) == old || !again;
+  }
+}
+
+TEST_CASE("an atomicCAS that failed and was not repeated is where to look", "[simt]") {
+  simt::take_remarks();
+  Buffer<int> sum("sum", std::vector<int>{0});
+  launch(add_once_kernel, {1, 1}, sum.data(), false);
+  CHECK(simt::take_remarks().if_wrong.empty());
+  launch(add_once_kernel, {1, 32}, sum.data(), false);
+  const std::vector<std::string> places = simt::take_remarks().if_wrong;
+  REQUIRE(places.size() == 1);
+  check_contains(places[0], {"kernel add_once_kernel at operations_test.cu:", "did not repeat it"});
+  CHECK(sum.download()[0] == 2);
 }
 
 // --- Atomics of libcu++ -------------------------------------------------------------------------
