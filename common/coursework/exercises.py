@@ -282,6 +282,17 @@ def source_text(path, data=None):
     return text.replace("\r\n", "\n")
 
 
+def readable(files):
+    """({name: text}, {name: why not}) of {name: bytes}."""
+    texts, unread = {}, {}
+    for name, data in files.items():
+        try:
+            texts[name] = source_text(name, data)
+        except ExerciseError as error:
+            unread[name] = str(error)
+    return texts, unread
+
+
 def included(path, found):
     """Adds to the set `found` the path and all that it includes of the steps, and returns it."""
     path = path.resolve()

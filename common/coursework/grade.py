@@ -46,6 +46,7 @@ from exercises import (
     given_files,
     own_questions,
     read_step,
+    readable,
     sources_of,
     without_marks,
     write_files,
@@ -144,10 +145,12 @@ class Grader:
         return Grade(student, f"not graded: {why}", graded=False, files=files)
 
     def build_and_run(self, student, files, scratch):
-        built = self.build(files, scratch)
+        texts, unread = readable(files)
+        built = self.build(texts, scratch)
         if built is None:
             return Grade(student, "compiling it took too long, or too much memory", files=files)
         (flags, broken, _), out = built, scratch / "out"
+        broken |= unread
         grade = Grade(student, flags=flags, files=files)
         runner = self.sandbox.command(
             [out / "objects/runner"], self.mounts((out, out, False)), self.limits

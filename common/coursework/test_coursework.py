@@ -14,9 +14,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -315,6 +317,33 @@ class OwnKernel(Scratch):
             self.assertRegex(
                 done.stderr, r"^error: \S+/mine\.cuh:1: the file .*; save it as UTF-8$"
             )
+            texts, unread = exercises.readable({"a.cuh": right.encode(encoding), "b.cuh": data})
+            self.assertEqual(list(texts), ["b.cuh"])
+            self.assertEqual(texts["b.cuh"].splitlines()[0], "// größer, \u2013")
+            self.assertRegex(unread["a.cuh"], "^a.cuh:1: the file .*; save it as UTF-8$")
+
+    def test_paths_with_blanks_quotes_and_dollars(self):
+        """What each command hands to the shell is one word, as it was typed."""
+        place = self.directory / "it's a $HOME"
+        place.mkdir()
+        matrix, kernel = place / "my matrix.mtx", place / "my kernel.cuh"
+        matrix.write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n")
+        kernel.write_text(attacks.right())
+        for words, name, value in (
+            ("run", "MATRIX", matrix),
+            ("info", "MATRIX", matrix),
+            ("watch", "MATRIX", matrix),
+            (f"-C {GRADED} run", "MATRIX", matrix),
+            (f"-C {GRADED} watch", "MATRIX", matrix),
+            (f"-C {GRADED} run", "KERNEL", kernel),
+            (f"-C {GRADED} check", "KERNEL", kernel),
+        ):
+            with self.subTest(words, name=name):
+                command = ["make", "-n", "BACKEND=cpu", *words.split(), f"{name}={value}"]
+                done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+                quoted = str(value).replace("'", r"'\''")
+                self.assertTrue(f"'{quoted}'" in done.stdout, done.stderr[-500:])
+                self.assertEqual(done.stdout.count(place.name), 0)  # not as it is
 
     def test_a_file_that_the_step_does_not_use(self):
         step = shutil.copytree(ROOT / GRADED, self.directory / GRADED)
@@ -984,6 +1013,15 @@ class NotGraded(unittest.TestCase):
         with self.assertRaisesRegex(check.NotJudged, "did not start"):
             check.judge(step, step.exercises[0], KIT / "judge", ["false"])
 
+    def test_time_is_that_in_which_a_runner_sleeps(self):
+        """A machine that is busy gives no other verdict."""
+        step = read_step(ROOT / GRADED)
+        for runner, least in ((["sleep", "99"], 1), (["sh", "-c", "while :; do :; done"], 5)):
+            begin = time.monotonic()
+            with self.assertRaisesRegex(check.NotJudged, "did not start"):
+                check.judge(step, step.exercises[0], KIT / "judge", runner, limit_s=1)
+            self.assertGreaterEqual(time.monotonic() - begin, least)
+
     def test_a_failure_ends_the_run_with_an_error(self):
         scratch = scratch_of(self)
         for student in ("ann", "bob"):
@@ -1007,13 +1045,13 @@ class NotGraded(unittest.TestCase):
             mock.patch.object(sys, "argv", words),
             mock.patch.object(grade, "prepare", return_value=KIT),
             mock.patch.object(Sandbox, "run", side_effect=runs),
-            contextlib.redirect_stderr(io.StringIO()) as time,
+            contextlib.redirect_stderr(io.StringIO()) as took,
             contextlib.redirect_stdout(io.StringIO()) as said,
             self.assertRaises(SystemExit) as ended,
         ):
             grade.main()
         self.assertEqual(ended.exception.code, "error: not graded: ann")
-        self.assertRegex(time.getvalue(), r"2 submissions in \d+ min \d+ s")
+        self.assertRegex(took.getvalue(), r"2 submissions in \d+ min \d+ s")
         self.assertRegex(
             said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap"
         )
@@ -1081,6 +1119,56 @@ class SamePoints(unittest.TestCase):
             check.explain(result), r"the lanes of a warp in lockstep: row \d+ .*expected"
         )
         self.assertLess(2 * result.points()[0], result.exercise.correct)
+
+    def test_of_a_mask_that_is_asked_for(self):
+        """Lanes leave the loop in different iterations: on an H100, 32 lanes per row gave 378 in place of 861."""
+        step = read_step(ROOT / GRADED)
+        text = (ROOT / step.directory / "csr_vector.cuh").read_text()
+        tree = text[text.index("  for (int distance") : text.index("  if (lane == 0)")]
+        inside = tree.replace("0xffffffffu", "__activemask()")
+        text = text.replace(tree, "").replace(
+            "x[column_indices[k]];\n",
+            "x[column_indices[k]];\n    if (k + lanes_per_row >= row_end) {" + inside + "}\n",
+        )
+        with runner_with(step, {"csr_vector.cuh": text}) as (runner, answer):
+            self.assertTrue(answer["built"], answer)
+            for lanes in (2, 8, 32):
+                with self.subTest(lanes):
+                    one = replace(step.exercises[0], kernels=[f"csr_vector_{lanes}"], also=[])
+                    result = check.judge(step, one, KIT / "judge", [runner])
+                    self.assertFalse(result.all_right())
+                    self.assertTrue(any(not line["right"] for line in result.found))
+                    self.assertLess(sum(result.points()), 10)
+                    page = check.explain(result)
+                    self.assertRegex(page, r"the mask is what __activemask\(\) gave at csr_vector")
+                    self.assertRegex(
+                        page, r"remark   csr_vector_kernel at csr_vector.cuh:\d+: CUDA does not"
+                    )
+
+    def test_of_an_exchange_that_is_not_repeated(self):
+        result = self.results(
+            r"using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>; "
+            r"T* const there = &y[\1]; const T old = *there; atomicCAS((Bits*)there, "
+            r"__builtin_bit_cast(Bits, old), __builtin_bit_cast(Bits, T(old + \2)));"
+        )
+        self.assertLess(2 * result.points()[0], result.exercise.correct)
+        self.assertRegex(
+            check.explain(result),
+            r"Look at atomic_coo_kernel at atomic_coo.cuh:\d+: an atomicCAS .* did not repeat it\.",
+        )
+
+    def test_a_remark_costs_nothing(self):
+        """Lanes that are here share one addition each, as is right whoever they are."""
+        step = read_step(ROOT / "04_atomic_coo")
+        exercise = next(e for e in step.exercises if e.name == "atomic_coo")
+        text = (ROOT / step.directory / exercise.files[0]).read_text()
+        begin = text.index("  // exercise: begin")
+        text = text[:begin] + "  if (__activemask() == 0) return;\n" + text[begin:]
+        with runner_with(step, {exercise.files[0]: text}) as (runner, _):
+            result = check.judge(step, exercise, KIT / "judge", [runner])
+        self.assertEqual(sum(result.points()), 100, check.explain(result))
+        self.assertEqual(len(result.remarks), 1)
+        self.assertIn("  remark   atomic_coo_kernel at atomic_coo.cuh:", check.explain(result))
 
     def test_of_a_product_that_depends_on_an_address(self):
         """It has the same address in every run."""

@@ -26,6 +26,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "common/coursework")]
 import launches  # noqa: E402
 from check import sentences  # noqa: E402
 from check import tidy as tidy_report  # noqa: E402
+from exercises import ExerciseError, source_text  # noqa: E402
 
 CLOCKS = {"cudaEventElapsedTime", "clock64", "clock", "chrono", "gettimeofday", "clock_gettime"}
 SLOW_S = 20  # a program that takes longer runs once
@@ -231,6 +232,7 @@ def main():
         if not path.is_file():
             raise ProgramError(f"SOURCE={source}: there is no such file")
         source = os.path.normpath(path)
+        source_text(source)
         devices = os.environ.get("PROGRAM_DEVICES")
         if devices:
             os.environ["SIMT_DEVICES"] = devices
@@ -245,7 +247,7 @@ def main():
         if seed:
             return ended(run(program, {"SIMT_SEED": seed})[0])
         return run_twice(program, asks_for_time)
-    except ProgramError as error:
+    except (ProgramError, ExerciseError) as error:
         print("\n".join(f"error: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "common/coursework")]
 import kit  # noqa: E402
 from build import compile_sources  # noqa: E402
 from check import NotJudged, ask_judge, indented, measured, sentences, tidy, verdict_on_target  # noqa: E402
-from exercises import read_target  # noqa: E402
+from exercises import ExerciseError, read_target, source_text  # noqa: E402
 
 BUILT = ROOT / "build/cpu/primer"
 SECONDS, CPU_SECONDS = 60, 5  # for all runs of a puzzle, which take less than one
@@ -68,7 +68,11 @@ class Compiled:
         source = self.directory / "source"
         shutil.rmtree(self.directory, ignore_errors=True)
         source.mkdir(parents=True)
-        shutil.copyfile(self.file, source / self.file.name)
+        try:
+            text = source_text(self.file.name, self.file.read_bytes())
+        except ExerciseError as error:
+            return False, str(error)
+        (source / self.file.name).write_text(text, encoding="utf-8")
         good, text = compile_sources(
             self.kit, source, self.directory / "objects", *["runner", "PROGRAM=1"][: 1 + is_program]
         )
@@ -107,6 +111,11 @@ class Compiled:
 
     def describe(self, lines):
         """(whether it is solved, [what to print]) by the judge's lines."""
+        solved, said = self.verdict(lines)
+        remarks = [f"  remark  {tidy(line['remark'])}" for line in lines if "remark" in line]
+        return solved, said[:1] + remarks + said[1:]
+
+    def verdict(self, lines):
         for line in lines:
             if line.get("ended"):
                 late = "did not end in time" in line["ended"]

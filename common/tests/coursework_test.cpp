@@ -71,6 +71,10 @@ TEST_CASE("a wrong product is drawn", "[coursework]") {
      x         1       2       3
 )");
 
+  // As many digits as tell two numbers apart.
+  const std::string near = draw({1, 1, {0}, {0}, {1}}, {1}, {}, {-0.3501012}, {-0.3501013}, {true});
+  CHECK(near.find("-0.3501012  -0.3501013  <-- wrong") != std::string::npos);
+
   std::vector<bool> wrong(4001);
   wrong[39] = true;
   const std::vector<double> y(4001);

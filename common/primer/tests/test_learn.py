@@ -12,6 +12,7 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 PRIMER = HERE.parent
@@ -186,6 +187,33 @@ class Learn(Scratch):
         self.assertIn("Hint 1 of 4 for csr_scalar", self.learn("--hint", "csr_sc"))
         exercise = next(e for e in learn.exercises() if e.name == "csr_scalar")
         self.assertIn("map rows to threads", exercise.after)
+
+    def test_an_exercise_names_the_reader_s_file_and_what_takes_time(self):
+        exercise = next(e for e in learn.exercises() if e.name == "csr_scalar")
+        exercise.directory = self.directory
+        exercise.files = [self.directory / "02_csr_scalar/csr_scalar.cuh"]
+        said = (
+            "  UNSAFE   csr_scalar_kernel at csr_scalar.cuh:24, block (0,0,0): reads 'x'[9] of 9\n"
+        )
+        with mock.patch.object(learn, "make", return_value=(1, said)):
+            status, text = exercise.check()
+        self.assertEqual(status, learn.NOT_SOLVED)
+        self.assertIn(f" at {self.directory}/02_csr_scalar/csr_scalar.cuh:24, block", text)
+        with (
+            mock.patch.object(learn, "make", return_value=(1, "error: why")),
+            mock.patch.object(learn, "say") as say,
+            self.assertRaisesRegex(learn.LearnError, "error: why"),
+        ):
+            exercise.watch()
+        self.assertIn("takes about two minutes", say.call_args[0][0])
+
+    def test_encodings(self):
+        file = self.directory / "01_map.cu"
+        text = (PRIMER / "puzzles/01_map.cu").read_text(encoding="utf-8")
+        file.write_bytes(text.encode("utf-16"))
+        wanted = "01_map.cu:1: the file is UTF-16; save it as UTF-8"
+        self.assertEqual(Compiled(file).build(), (False, wanted))
+        self.assertIn(wanted, Compiled(file).judge()[1])
 
     def test_puzzles_by_number_and_what_comes_after_the_last(self):
         every, progress = learn.exercises(), learn.Progress()
