@@ -279,7 +279,7 @@ def parallel_notes(data, gaps, found, names, sources):
             if m in names and PARALLEL[number][2]
         }
         gaps.remark(
-            f"PCSR: kernel pcsr (pcsr_texture with plain loads), with communication exchange parts, as a CUDA graph. Our fastest kernel, exchange and launch: {'; '.join(sorted(ways))}. "
+            f"PCSR: our implementation of it, kernel pcsr (pcsr_texture with plain loads), with communication exchange parts, as a CUDA graph. Our fastest kernel, exchange and launch: {'; '.join(sorted(ways))}. "
             "Each kernel is compared with itself on one GPU, in the faster of the ways measured there, with or without exchange; so a higher efficiency is no shorter time. "
             "Ours is not drawn without communication: only graphs were measured so, and on one GPU a persistent kernel may be faster. Above 100%: each GPU has an L2 of its own for its part of the matrix."
         )
