@@ -583,7 +583,10 @@ def break_even(data, gaps):
         ties = sum(is_tie(*pair) for pair in pairs[kernel])
         text = f"never on {len(pairs[kernel]) - len(of) - ties}, {ties} tie{'s' * (ties != 1)}"
         axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center")
-    axes.set(xlim=(0, len(matrices)), xlabel=f"real files of {len(matrices)}, against {BASE}")
+    axes.set(
+        xlim=(0, len(matrices)),
+        xlabel=f"real files (of {len(matrices)}) on which setup is repaid against {BASE}",
+    )
     style.rows(axes, PREPARED)
     said = {10: "within 10 products", 100: "within 100", math.inf: "after more"}
     boxes = {"line": "none", "markersize": 8}

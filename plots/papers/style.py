@@ -151,10 +151,20 @@ MARK = {"markersize": 5, "markeredgewidth": 0.9, "markerfacecoloralt": "white", 
 
 def decimal(axis):
     """Of a logarithmic axis: numbers at 1, 2 and 5, at more where it is short, at powers of ten alone where it is long."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
     low, high = axis.get_view_interval()
-    digits = "2345" if high < 5 * low else "25" if high < 40 * low else ""
+    if high < 5 * low:  # to a tick at both ends
+        ticks = [k * 10**e for e in range(-3, 6) for k in (1, 2, 3, 4, 5, 6, 8)]
+        ends = max(t for t in ticks if t <= low), min(t for t in ticks if t >= high)
+        (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(*ends)
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_minor_locator(NullLocator())
+    few = high < 40 * low
     axis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axis.set_minor_formatter(lambda value, _: f"{value:,g}" if f"{value:e}"[0] in digits else "")
+    axis.set_minor_formatter(
+        lambda value, _: f"{value:,g}" if few and f"{value:e}"[0] in "25" else ""
+    )
 
 
 def points(axes, found, sources, colour, mark="o", label="_", **look):
