@@ -299,6 +299,20 @@ def parallel_notes(data, gaps, found, names, sources):
                 )
 
 
+def parallel_message(gpus, theirs, own, device):
+    """Both means are of the matrices that both have."""
+    if not own:
+        return f"With communication, {gpus} {GPU}s reached {mean_percent(theirs):.0f}% of ideal"
+    there = {m: theirs[m] for m in own}
+    shorter = median(there[m][0] / own[m][0] for m in own)
+    return (
+        f"With communication, {gpus} {GPU}s reached {mean_percent(there):.0f}% of ideal; "
+        f"{gpus} {style.brief(device)}s reach {mean_percent(own):.0f}%, with products that take {shorter:.0f} times less time"
+        + f" (on {len(own)} of {len(theirs)} matrices)"
+        * (len(own) < len(theirs))
+    )
+
+
 def parallel_figure(data, gaps):
     """Figures 7 to 10: parallel efficiency of PCSR-II on 2 and 4 GPUs, without and with the exchange of x, over the time on one GPU."""
     names = published("he_gao_2016_table3").matrices()
@@ -321,16 +335,7 @@ def parallel_figure(data, gaps):
         {n: time_and_efficiency(found[n][which], names) for n in shown} for which in (0, 1)
     )
     last = shown[-1]
-    shorter = [theirs[last][m][0] / own[last][m][0] for m in own[last]]
-    gpus = PARALLEL[last][1]
-    message = (
-        f"With communication, {gpus} {GPU}s reached {mean_percent(theirs[last]):.0f}% of ideal"
-    )
-    if shorter:
-        message += (
-            f"; {gpus} {style.brief(data.device)}s reach {mean_percent(own[last]):.0f}%, "
-            f"with products that take {median(shorter):.0f} times less time"
-        )
+    message = parallel_message(PARALLEL[last][1], theirs[last], own[last], data.device)
     figure = style.new_figure(5.6 if len(shown) > 2 else 3.4, message)
     columns = len({PARALLEL[number][1] for number in shown})
     panels = figure.subplots(

@@ -590,7 +590,13 @@ class Series(Case):
 
     def test_parallel_efficiency_has_a_device(self):
         figure, notes = self.draw("he_gao_2016_figures_7_to_10")
-        self.assertIn("4 Some GPUs reach", " ".join(figure._suptitle.get_text().split()))
+        message = " ".join(figure._suptitle.get_text().split())
+        self.assertRegex(message, r"4 Some GPUs reach 80%.*\(on 1 of 15 matrices\)")
+        self.assertEqual(
+            he_gao.parallel_message(2, {"a": (4, 90), "b": (9, 50)}, {"a": (2, 80)}, "GPU"),
+            "With communication, 2 Tesla C2050s reached 90% of ideal; 2 GPUs reach 80%, with products that take 2 times less time "
+            "(on 1 of 2 matrices)",
+        )
         self.assertIn(
             "Not measured yet on 4 GPUs (Some GPU): PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
             "`make bench SET=published`.",
