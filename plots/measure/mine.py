@@ -298,7 +298,11 @@ class Comparison:
         ]
         notes = [*self.caption(), "Last row: geometric means.", *told(self.outcomes)]
         return Table(
-            f"{self.name} on {self.what()}", heads, rows, notes, dash="is what was not measured."
+            f"{self.name} on {self.what()}",
+            heads,
+            rows,
+            notes,
+            dash="is what was not measured, or has no estimate.",
         )
 
 
