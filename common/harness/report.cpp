@@ -555,6 +555,38 @@ void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, b
   }
 }
 
+void print_fastest(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
+  struct Timed {
+    double us, low, high;
+    std::string text;
+  };
+  for (const MatrixReport& report : reports) {
+    std::vector<Timed> timed;
+    for (const Record& record : report.records) {
+      if (!record.verified || record.kernel.runs_on == RunsOn::kHost) continue;
+      const std::string& name = record.kernel.name;
+      if (gpu && record.warm) {
+        const Quartiles& warm = *record.warm;
+        timed.push_back({1e3 * warm.median, 1e3 * warm.lower, 1e3 * warm.upper,
+                         fmt::format("{} {} ({} to {})", name, number(1e3 * warm.median),
+                                     number(1e3 * warm.lower), number(1e3 * warm.upper))});
+      } else if (!gpu && !record.estimates.empty() && record.estimates[0].us > 0) {
+        const Estimate& e = record.estimates[0];
+        timed.push_back({e.us, e.low, e.high, name + " " + to_text(e)});
+      }
+    }
+    if (timed.empty()) continue;
+    std::ranges::sort(timed, {}, &Timed::us);
+    std::vector<std::string> ties;
+    for (const Timed& other : std::span(timed).subspan(1)) {
+      if (other.low <= timed[0].high) ties.push_back(other.text);
+    }
+    out << fmt::format("Fastest on {}, us: {}{}{}\n", short_name(report), timed[0].text,
+                       ties.empty() ? "" : "; a tie, for intervals overlap:\n  ",
+                       fmt::join(ties, ", "));
+  }
+}
+
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
   out << (gpu ? "\nGFLOP/s, warm:\n"
               : "\nEstimated microseconds; for kernels that run on the CPU, its GFLOP/s:\n");

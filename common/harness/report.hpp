@@ -58,6 +58,10 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
 // several side by side.
 void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
 
+// Of each matrix the fastest kernel with its interval, and those that tie with it: intervals of the
+// estimates, or quartiles of the times, overlap.
+void print_fastest(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
+
 // One line per kernel over several matrices, the figure that tells the steps apart: on a GPU
 // GFLOP/s, on the CPU backend the time estimated for the (first) GPU.
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);

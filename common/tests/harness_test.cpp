@@ -198,6 +198,33 @@ TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[har
   }
 }
 
+TEST_CASE("the first screen says which kernel is the fastest, or that it is a tie", "[harness]") {
+  const auto estimated = [](const std::string& name, double us, double low, double high) {
+    Record record;
+    record.kernel.name = name;
+    record.verified = true;
+    record.estimates.push_back({.us = us, .low = low, .high = high});
+    return record;
+  };
+  MatrixReport report;
+  report.source.name = "fem:1200";
+  report.records = {estimated("apart", 5.4, 4.6, 6.3), estimated("second", 4.2, 3.6, 5.1),
+                    estimated("first", 3.7, 3.1, 4.4)};
+  const auto said = [&](bool gpu) {
+    std::ostringstream out;
+    print_fastest(out, {report}, gpu);
+    return out.str();
+  };
+  CHECK(said(false) ==
+        "Fastest on fem:1200, us: first 3.7 (3.1 to 4.4); a tie, for intervals overlap:\n"
+        "  second 4.2 (3.6 to 5.1)\n");
+  report.records[1].verified = false;
+  CHECK(said(false) == "Fastest on fem:1200, us: first 3.7 (3.1 to 4.4)\n");
+  CHECK(said(true).empty());  // no times
+  report.records[2].warm = Quartiles{.lower = 0.0039, .median = 0.004, .upper = 0.0041};
+  CHECK(said(true) == "Fastest on fem:1200, us: first 4.00 (3.90 to 4.10)\n");
+}
+
 // Two nonzeros in the first row, none in the second.
 template <typename T>
 Csr<T> two_nonzeros(T first, T second) {
