@@ -302,7 +302,7 @@ class Comparison:
             heads,
             rows,
             notes,
-            dash="is what was not measured, or has no estimate.",
+            dash="is what was not measured." if self.is_measured else "is what has no estimate.",
         )
 
 
