@@ -73,14 +73,14 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 	  echo '      make run MATRIX=file.mtx.gz     your matrix'; \
 	  echo '      make help                       everything else')
 
-# The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
-# which other tests call): that takes two thirds of the time on two cores.
+# The steps' tests, which carry their numbers as tags, and all others ([.] are hidden tests, which other tests call) run
+# beside the scripts: each of the three keeps one processor busy.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
 STEP_TESTS = $(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))'
 test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
 	@$(STEP_TESTS) >$(OUT)/steps.log 2>&1 & steps=$$!; \
-	  trap "kill $$steps; exit 130" INT TERM; status=0; \
-	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
+	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' >$(OUT)/tests.log 2>&1 & tests=$$!; \
+	  trap "kill $$steps $$tests; exit 130" INT TERM; status=0; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
 	  bash common/tests/build_test.sh || status=1; \
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
@@ -88,7 +88,7 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MP
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
 	  SOLVER=$(SOLVER) bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  $(if $(HAVE_MPI),bash 10_multigpu/mpi/hosts.sh $(SPMV_MPI) '$(firstword $(MPIRUN))' || status=1;) \
-	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
+	  wait $$tests || status=1; wait $$steps || status=1; cat $(OUT)/tests.log $(OUT)/steps.log; exit $$status
 
 # EXERCISE: another one than the next, by the beginning of its name. ONCE=1: once, without waiting for changes.
 LEARN = command -v python3 >/dev/null || { echo 'error: make $@ needs Python 3.9 or later (apt-get install python3)' >&2; exit 2; }; \
@@ -152,7 +152,7 @@ build-programs: $(SPMV) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))
 # What clang++ would be told on the CPU backend: tools that read the file do not know all of g++'s options, nor nvcc's.
 compile_commands:  ## build/compile_commands.json, for clangd, clang-tidy and editors
 	@mkdir -p $(ROOT)/build
-	@$(MAKE) -n V=1 BACKEND=cpu CXX=clang++ COUNTING=1 OPENMP=-fopenmp OUT=$(ROOT)/build/nothing build >$(ROOT)/build/commands.txt
+	@$(MAKE) -n V=1 BACKEND=cpu CXX=clang++ COUNTING=1 OPENMP=-fopenmp OUT=$(ROOT)/build/nothing USE_PRECOMPILED= build >$(ROOT)/build/commands.txt
 	@{ echo '['; sed -nE 's/[\\"]/\\&/g; s#^(.* -c ([^ ]+[.](cpp|cu)) -o [^ ]+).*$$#{"directory": "$(ROOT)", "file": "\2", "command": "\1"},#p' \
 	  $(ROOT)/build/commands.txt | sed '$$s/,$$//'; echo ']'; } >$(ROOT)/build/compile_commands.json
 

@@ -242,22 +242,26 @@ progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_comp
 # directories, and reads the header itself if none there was compiled with its options. It does not notice another
 # -O, so the light objects have a directory of their own. `private`, above and below, keeps the options of one
 # object from the headers it needs. (-fpch-preprocess is for ccache, which keeps none of these headers: it takes
-# sources that differ in comments for the same, but g++ knows a #pragma once header by its text. At -O0 there are
-# none: with one, g++ 12 takes __OPTIMIZE__ for defined, and Eigen does not compile.)
+# sources that differ in comments for the same, but g++ knows a #pragma once header by its text.) clang++ is told
+# the file; for the device it has none, since simt names memcpy and memset anew (simt/builtins.hpp).
 PARSED := $(OUT)/precompiled
 LIGHT_PARSED := $(PARSED)$(if $(filter -O2,$(CXXFLAGS)),-light)
 $(light_objects): private PARSED := $(LIGHT_PARSED)
-ifeq ($(findstring clang,$(CXX))$(filter -O0,$(CXXFLAGS)),)
-  INCLUDED := build/precompiled.hpp
-  INCLUDED_IN_TESTS := tests/precompiled_tests.hpp
-  parsed = $(PARSED)/$(INCLUDED).gch/$(1)
+INCLUDED := build/precompiled.hpp
+INCLUDED_IN_TESTS := tests/precompiled_tests.hpp
+parsed = $(PARSED)/$(INCLUDED).gch/$(1)
+CLANG := $(findstring clang,$(CXX))
+PARSED_FOR_DEVICE := $(if $(CLANG)$(filter cuda,$(BACKEND)),,yes)
 $(light_objects): $(LIGHT_PARSED)/$(INCLUDED).gch/host
 $(filter %.cpp.o,$(test_objects)): $(LIGHT_PARSED)/$(INCLUDED_IN_TESTS).gch/host
-$(filter %.cu.o,$(test_objects)): $(PARSED)/$(INCLUDED_IN_TESTS).gch/device
-endif
+$(if $(PARSED_FOR_DEVICE),$(filter %.cu.o,$(test_objects))): $(PARSED)/$(INCLUDED_IN_TESTS).gch/device
 $(test_objects): private INCLUDED := $(INCLUDED_IN_TESTS)
-$(OUT)/common/tests/main.cpp.o: private INCLUDED :=
-USE_PRECOMPILED = $(if $(INCLUDED),-include $(INCLUDED) -fpch-preprocess)
+# Those with flags of their own have none; nor, at -O0, what includes Eigen: g++ 12 takes __OPTIMIZE__ for defined then.
+WITHOUT := common/tests/main.cpp common/peers/mkl.cpp %/thrust.cu $(if $(filter -O0,$(CXXFLAGS)),\
+  common/simt/%.cpp common/peers/eigen.cpp 08_formats_ell_hyb_dia/markov/markov.cpp)
+$(WITHOUT:%=$(OUT)/%.o): private INCLUDED :=
+USE_PRECOMPILED = $(if $(INCLUDED),$(if $(CLANG),$(if $(filter %.cpp,$<),-include-pch $(PARSED)/$(INCLUDED).gch/host),\
+  -include $(INCLUDED) -fpch-preprocess))
 
 define precompile  # DIRECTORY, host or device, FLAGS
 $(addprefix $(1)/,$(addsuffix .gch/$(2),$(INCLUDED) $(INCLUDED_IN_TESTS))): $(1)/%.gch/$(2): $(ROOT)/common/%
@@ -285,7 +289,7 @@ $(OUT)/%/thrust.cu.o: private DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
 
 # A warning in a template, once and not per instantiation.
 ONCE := python3 $(ROOT)/common/build/once.py
-$(OUT)/%.cu.o: $(ROOT)/%.cu $(call parsed,device)
+$(OUT)/%.cu.o: $(ROOT)/%.cu $(if $(PARSED_FOR_DEVICE),$(call parsed,device))
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(ONCE) $(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) $(NAMED)
 else
