@@ -128,10 +128,10 @@ LEAST, MOST, OF_FIGURE_6 = 25_228, 2_063_494, {"af_shell9", "cont-300"}
 
 
 def subsets(ratios):
-    """The least and the greatest of the 15 matrices that the paper may mean, by their speed-ups {matrix: ratio}; None if not all
-    of its table 2 were measured."""
+    """The least and the greatest of the 15 matrices that the paper may mean, by their speed-ups {matrix: ratio}; twice all of them
+    if not all of its table 2 were measured."""
     if len(ratios) < len(ROWS):
-        return None
+        return [list(ratios.values())] * 2
     fixed = {m for m in ratios if m in OF_FIGURE_6 or ROWS[m] in (LEAST, MOST)}
     rest = sorted(ratios[m] for m in ratios if m not in fixed and LEAST < ROWS[m] < MOST)
     free = 15 - len(fixed)
@@ -144,29 +144,18 @@ def pcsr_over(rival, patterns=None):
         for p in PRECISIONS
     ]
 
-    def judge(pairs):
-        """The same for whichever 15 matrices, or none."""
-        of = [subsets(ratios) for ratios in pairs]
-        if None in of:
-            return verdict_of_ratios(
-                [r for ratios in pairs for r in ratios.values()], mean(claimed)
-            )
-        verdicts = {verdict_of_ratios(sum(both, []), mean(claimed)) for both in zip(*of)}
-        return verdicts.pop() if len(verdicts) == 1 else UNJUDGED
-
     def ours(data):
         matrices, own = he_gao.NONZEROS, he_gao.PCSR["PCSR"]
         pairs = [
             data.speedups(matrices, p, own, patterns or he_gao.RIVALS[rival]) for p in PRECISIONS
         ]
-        if not any(pairs):
+        of = [subsets(ratios) for ratios in pairs if ratios]
+        if not of:
             return None
-        of = [subsets(ratios) for ratios in pairs]
-        verdict = judge(pairs)
-        if None in of:
-            text = " and ".join(number(mean(r.values())) if r else DASH for r in pairs)
-        else:
-            text = " and ".join("–".join(number(mean(each)) for each in r) for r in of)
+        text = " and ".join("–".join(number(mean(each)) for each in r) for r in of)
+        # The same for whichever 15 matrices, or none.
+        verdicts = {verdict_of_ratios(sum(both, []), mean(claimed)) for both in zip(*of)}
+        verdict = verdicts.pop() if len(verdicts) == 1 else UNJUDGED
         medians = " and ".join(number(median(r.values())) for r in pairs if r)
         text += "; needs the names of the paper's 15 matrices" * (verdict == UNJUDGED)
         text += f" ({max(map(len, pairs))} of the {len(matrices)} matrices; medians {medians}; {by_class(data, pairs, own)})"
