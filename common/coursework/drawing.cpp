@@ -63,6 +63,128 @@ bool same(double a, double b) {
 // Rows whose sums are looked for in the place of another.
 constexpr Index kNearRows = 64;
 
+// A row of a wrong product, and what its element of y would be if one of the usual mistakes had
+// been made.
+struct WrongRow {
+  const WrongProduct& p;
+  const Csr<double>& a;
+  Index row;
+
+  WrongRow at(Index other) const { return {p, a, other}; }
+  Index begin() const { return a.row_offsets[row]; }
+  Index end() const { return a.row_offsets[row + 1]; }
+  double got() const { return p.got[row]; }
+  double product(Index k) const { return a.values[k] * p.x[a.column_indices[k]]; }
+  double sum(Index from, Index to) const {
+    double total = 0;
+    for (Index k = from; k < to; ++k) total += product(k);
+    return total;
+  }
+  double whole() const { return sum(begin(), end()); }
+  double before() const { return p.beta != 0 ? p.beta * p.y0[row] : 0.0; }
+  // Whether y came out as if the sum of the row's products were this.
+  bool as_if(double of_row) const {
+    return std::abs(got() - (p.alpha * of_row + before())) <= 4 * p.bound[row];
+  }
+  bool some_product(const auto& fits) const {
+    for (Index k = begin(); k < end(); ++k) {
+      if (fits(product(k))) return true;
+    }
+    return false;
+  }
+  bool some_beginning(const auto& fits) const {
+    double first = 0;
+    for (Index k = begin(); k + 1 < end(); ++k) {
+      first += product(k);
+      if (fits(first)) return true;
+    }
+    return false;
+  }
+};
+
+struct Look {
+  const char* text;
+  bool (*fits)(const WrongRow&);
+};
+
+const Look kLooks[] = {
+    {"y is NaN: not written, or computed from uninitialised memory",
+     [](const WrongRow& r) { return std::isnan(r.got()); }},
+    {"rows are not written: y is as it was before",
+     [](const WrongRow& r) { return same(r.got(), r.p.y0[r.row]); }},
+    {"enormous: computed from a variable that was not initialised",
+     [](const WrongRow& r) { return std::abs(r.got()) > (r.p.single ? 1e37 : 1e300); }},
+    {"beta y is missing",
+     [](const WrongRow& r) {
+       return r.p.beta != 0 && r.as_if(r.whole() - r.before() / r.p.alpha);
+     }},
+    {"alpha is missing",
+     [](const WrongRow& r) { return r.p.alpha != 1 && r.as_if(r.whole() / r.p.alpha); }},
+    {"the products of the rows are missing, or became 0 in an int",
+     [](const WrongRow& r) { return r.as_if(0); }},
+    {"the last nonzero of each row is missing",
+     [](const WrongRow& r) {
+       return r.begin() < r.end() && r.as_if(r.sum(r.begin(), r.end() - 1));
+     }},
+    {"the first nonzero of each row is missing",
+     [](const WrongRow& r) {
+       return r.begin() < r.end() && r.as_if(r.sum(r.begin() + 1, r.end()));
+     }},
+    {"the first nonzero of the next row is added, too",
+     [](const WrongRow& r) {
+       return r.end() < r.a.nnz() && r.as_if(r.sum(r.begin(), r.end() + 1));
+     }},
+    {"one product alone has arrived in y: the others are lost, as where threads write to the same "
+     "element, or add to it without an atomic operation",
+     [](const WrongRow& r) { return r.some_product([&](double one) { return r.as_if(one); }); }},
+    {"one product of each row is missing: an addition is lost, as where threads add to the same "
+     "element without an atomic operation",
+     [](const WrongRow& r) {
+       return r.some_product([&](double one) { return r.as_if(r.whole() - one); });
+     }},
+    {"one product of each row is added twice",
+     [](const WrongRow& r) {
+       return r.some_product([&](double one) { return r.as_if(r.whole() + one); });
+     }},
+    {"only every n-th product of a row has arrived: those of some lanes are missing",
+     [](const WrongRow& r) {
+       if (r.end() - r.begin() < 2) return false;
+       for (Index lanes = 2; lanes <= 32; lanes *= 2) {
+         std::vector<double> of_lane(lanes);
+         for (Index k = r.begin(); k < r.end(); ++k)
+           of_lane[(k - r.begin()) % lanes] += r.product(k);
+         for (const double part : of_lane) {
+           if (r.as_if(part) || r.as_if(r.whole() - part)) return true;
+         }
+       }
+       return false;
+     }},
+    {"the first products of rows are missing, as where a carry is lost",
+     [](const WrongRow& r) {
+       return r.some_beginning([&](double first) { return r.as_if(r.whole() - first); });
+     }},
+    {"the last products of rows are missing",
+     [](const WrongRow& r) {
+       return r.as_if(0) || r.some_beginning([&](double first) { return r.as_if(first); });
+     }},
+    {"whole numbers: a sum is kept in an int",
+     [](const WrongRow& r) { return r.p.beta == 0 && r.got() == std::round(r.got()); }},
+    {"right to seven digits: something is kept in a float",
+     [](const WrongRow& r) {
+       return !r.p.single &&
+              std::abs(r.got() - r.p.expected[r.row]) <= r.p.bound[r.row] * (1 << 29);
+     }},
+    {"sums of other rows are added, too, or in their place",
+     [](const WrongRow& r) {
+       for (Index other = std::max(r.row - kNearRows, 0);
+            other < std::min(r.row + kNearRows, r.a.rows); ++other) {
+         if (other == r.row || r.at(other).begin() == r.at(other).end()) continue;
+         if (r.as_if(r.at(other).whole()) || r.as_if(r.whole() + r.at(other).whole())) return true;
+       }
+       return false;
+     }},
+};
+
 }  // namespace
 
 Coo<double> shrink(Coo<double> matrix, const std::function<bool(const Coo<double>&)>& fails,
@@ -123,112 +245,10 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
 
 std::vector<std::string> diagnose(const WrongProduct& p) {
   const Csr<double> a = to_csr(p.matrix);
-  const auto product = [&](Index k) { return a.values[k] * p.x[a.column_indices[k]]; };
-  const auto sum = [&](Index begin, Index end) {
-    double total = 0;
-    for (Index k = begin; k < end; ++k) total += product(k);
-    return total;
-  };
-  const auto begin = [&](Index row) { return a.row_offsets[row]; };
-  const auto end = [&](Index row) { return a.row_offsets[row + 1]; };
-  const auto before = [&](Index row) { return p.beta != 0 ? p.beta * p.y0[row] : 0.0; };
-  // Whether y came out as if the sum of the row's products were this.
-  const auto as_if = [&](Index row, double of_row) {
-    return std::abs(p.got[row] - (p.alpha * of_row + before(row))) <= 4 * p.bound[row];
-  };
-  const auto whole = [&](Index row) { return sum(begin(row), end(row)); };
-  const auto some_product = [&](Index row, const auto& fits) {
-    for (Index k = begin(row); k < end(row); ++k) {
-      if (fits(product(k))) return true;
-    }
-    return false;
-  };
-  const auto some_beginning = [&](Index row, const auto& fits) {
-    double first = 0;
-    for (Index k = begin(row); k + 1 < end(row); ++k) {
-      first += product(k);
-      if (fits(first)) return true;
-    }
-    return false;
-  };
-  const std::pair<const char*, std::function<bool(Index)>> looks[] = {
-      {"y is NaN: not written, or computed from uninitialised memory",
-       [&](Index row) { return std::isnan(p.got[row]); }},
-      {"rows are not written: y is as it was before",
-       [&](Index row) { return same(p.got[row], p.y0[row]); }},
-      {"enormous: computed from a variable that was not initialised",
-       [&](Index row) { return std::abs(p.got[row]) > (p.single ? 1e37 : 1e300); }},
-      {"beta y is missing",
-       [&](Index row) { return p.beta != 0 && as_if(row, whole(row) - before(row) / p.alpha); }},
-      {"alpha is missing",
-       [&](Index row) { return p.alpha != 1 && as_if(row, whole(row) / p.alpha); }},
-      {"the products of the rows are missing, or became 0 in an int",
-       [&](Index row) { return as_if(row, 0); }},
-      {"the last nonzero of each row is missing",
-       [&](Index row) {
-         return begin(row) < end(row) && as_if(row, sum(begin(row), end(row) - 1));
-       }},
-      {"the first nonzero of each row is missing",
-       [&](Index row) {
-         return begin(row) < end(row) && as_if(row, sum(begin(row) + 1, end(row)));
-       }},
-      {"the first nonzero of the next row is added, too",
-       [&](Index row) { return end(row) < a.nnz() && as_if(row, sum(begin(row), end(row) + 1)); }},
-      {"one product alone has arrived in y: the others are lost, as where threads write to the "
-       "same "
-       "element, or add to it without an atomic operation",
-       [&](Index row) { return some_product(row, [&](double one) { return as_if(row, one); }); }},
-      {"one product of each row is missing: an addition is lost, as where threads add to the same "
-       "element without an atomic operation",
-       [&](Index row) {
-         return some_product(row, [&](double one) { return as_if(row, whole(row) - one); });
-       }},
-      {"one product of each row is added twice",
-       [&](Index row) {
-         return some_product(row, [&](double one) { return as_if(row, whole(row) + one); });
-       }},
-      {"only every n-th product of a row has arrived: those of some lanes are missing",
-       [&](Index row) {
-         if (end(row) - begin(row) < 2) return false;
-         for (Index lanes = 2; lanes <= 32; lanes *= 2) {
-           std::vector<double> of_lane(lanes);
-           for (Index k = begin(row); k < end(row); ++k)
-             of_lane[(k - begin(row)) % lanes] += product(k);
-           for (const double part : of_lane) {
-             if (as_if(row, part) || as_if(row, whole(row) - part)) return true;
-           }
-         }
-         return false;
-       }},
-      {"the first products of rows are missing, as where a carry is lost",
-       [&](Index row) {
-         return some_beginning(row, [&](double first) { return as_if(row, whole(row) - first); });
-       }},
-      {"the last products of rows are missing",
-       [&](Index row) {
-         return as_if(row, 0) ||
-                some_beginning(row, [&](double first) { return as_if(row, first); });
-       }},
-      {"whole numbers: a sum is kept in an int",
-       [&](Index row) { return p.beta == 0 && p.got[row] == std::round(p.got[row]); }},
-      {"right to seven digits: something is kept in a float",
-       [&](Index row) {
-         return !p.single && std::abs(p.got[row] - p.expected[row]) <= p.bound[row] * (1 << 29);
-       }},
-      {"sums of other rows are added, too, or in their place",
-       [&](Index row) {
-         for (Index other = std::max(row - kNearRows, 0); other < std::min(row + kNearRows, a.rows);
-              ++other) {
-           if (other == row || begin(other) == end(other)) continue;
-           if (as_if(row, whole(other)) || as_if(row, whole(row) + whole(other))) return true;
-         }
-         return false;
-       }},
-  };
   std::vector<std::string> fitting;
-  for (const auto& [text, fits] : looks) {
+  for (const auto& [text, fits] : kLooks) {
     bool all = true;
-    for (Index row = 0; row < a.rows && all; ++row) all = !p.wrong[row] || fits(row);
+    for (Index row = 0; row < a.rows && all; ++row) all = !p.wrong[row] || fits({p, a, row});
     if (all) fitting.push_back(text);
   }
   return fitting;
