@@ -193,6 +193,20 @@ def without_defaults(source, first, last):
     )
 
 
+def opening_of(source, k):
+    """The token < that token k, a >, closes; -1 if none does."""
+    depth = 0
+    while k >= 0:
+        text = source.tokens[k].text
+        if text in OPENING and k in source.partner:
+            k = source.partner[k]
+        depth += (text == ">") - (text == "<")
+        if depth == 0:
+            break
+        k -= 1
+    return k
+
+
 def template_before(source, i):
     """(first token of `template <...>` before token i, of its parameters, behind them) or None: walks back over words."""
     while i > 0 and (
@@ -205,15 +219,7 @@ def template_before(source, i):
             return None
     if not source.at(i - 1, ">"):
         return None
-    depth, k = 0, i - 1
-    while k >= 0:
-        text = source.tokens[k].text
-        if text in OPENING and k in source.partner:
-            k = source.partner[k]
-        depth += (text == ">") - (text == "<")
-        if depth == 0:
-            break
-        k -= 1
+    k = opening_of(source, i - 1)
     return (k - 1, k + 1, i - 1) if k > 0 and source.at(k - 1, "template") else None
 
 
@@ -276,16 +282,8 @@ def callee_before(source, i):
     """(first token of the expression that is launched, of its name or None, of its template arguments or None), before token i."""
     k, name, arguments = i - 1, None, None
     if source.at(k, ">"):
-        depth = 0
-        while k >= 0:
-            text = source.tokens[k].text
-            if text in OPENING and k in source.partner:
-                k = source.partner[k]
-            depth += (text == ">") - (text == "<")
-            if depth == 0:
-                break
-            k -= 1
-        arguments, k = k, k - 1
+        arguments = opening_of(source, k)
+        k = arguments - 1
     if k >= 0 and source.tokens[k].kind == "word":
         name = k
     while k >= 0:

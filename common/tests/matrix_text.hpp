@@ -13,10 +13,11 @@
 
 namespace spmv::test {
 
-// The smallest window and tables: they are set up fast, and the texts of tests are short.
-inline std::string gzip(std::string_view text) {
+// As zlib compresses it, with headers by the number of bits (deflateInit2). The smallest tables:
+// they are set up fast, and the texts of tests are short.
+inline std::string deflated(std::string_view text, int bits) {
   z_stream stream{};
-  if (::deflateInit2(&stream, 1, Z_DEFLATED, 16 + 9, 1, Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (::deflateInit2(&stream, 9, Z_DEFLATED, bits, 1, Z_DEFAULT_STRATEGY) != Z_OK) {
     throw std::bad_alloc();
   }
   std::string result(::deflateBound(&stream, text.size()) + 64, '\0');
@@ -28,6 +29,10 @@ inline std::string gzip(std::string_view text) {
   result.resize(stream.total_out);
   ::deflateEnd(&stream);
   return result;
+}
+
+inline std::string gzip(std::string_view text) {
+  return deflated(text, 16 + 9);
 }
 
 // Reads `text` as a file that is in memory only, called FILE in errors.

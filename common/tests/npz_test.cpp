@@ -14,6 +14,7 @@
 #include "sparse/load.hpp"
 #include "sparse/row_source.hpp"
 #include "tests/catch.hpp"
+#include "tests/matrix_text.hpp"
 #include "tests/scratch.hpp"
 #include "tests/sound.hpp"
 
@@ -47,20 +48,6 @@ std::string text_array(const std::string& type, const std::string& text) {
   return array_of<char>(type, {text.begin(), text.end()}, "()");
 }
 
-std::string deflated(const std::string& text) {
-  ::z_stream stream{};
-  ::deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY);
-  std::string result(text.size() + 100, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  ::deflate(&stream, Z_FINISH);
-  result.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return result;
-}
-
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 enum class Form { kStored, kDeflated, kLong };  // kLong: with the records for numbers of 64 bits
@@ -71,7 +58,7 @@ std::string archive_of(const Members& members, Form form = Form::kStored) {
   for (const auto& [name, bytes] : members) {
     const auto crc = static_cast<std::uint32_t>(
         ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
-    const std::string stored = form == Form::kDeflated ? deflated(bytes) : bytes;
+    const std::string stored = form == Form::kDeflated ? deflated(bytes, -MAX_WBITS) : bytes;
     const auto short_size = [&](std::size_t size) {
       return bytes_of(is_long ? 0xffffffffu : static_cast<std::uint32_t>(size));
     };
