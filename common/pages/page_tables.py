@@ -247,11 +247,11 @@ class RecordTable:
         if named and len(self.kernels) > 1 and not self.fast and not self.rival:
             others = any(best_of(k) or k == "baseline" for k in self.kernels)
             caption += (
-                " Bold: the best, cuSPARSE and baseline apart"
+                " Bold: the best, not counting cuSPARSE and the baseline"
                 if others
                 else " Bold: the best of the kernels here"
             )
-            caption += ", and ties: their spreads overlap." if self.ties else "."
+            caption += ", and what ties with it: their spreads overlap." if self.ties else "."
         return caption
 
     def page(self):
