@@ -44,6 +44,14 @@ def gain(best, step):
     return f"Step {step + 1:02} is {' and '.join(factors)}." if factors else ""
 
 
+def kernels(best, step):
+    """Whose time the bars of `step` are: of several kernels it is the fastest, which differs between matrices."""
+    names = {kind: of[step]["kernel"] for kind, of in best.items() if step in of}
+    if len(set(names.values())) > 1:
+        return f"Bars of step {step:02}: {', '.join(f'{name} ({kind})' for kind, name in names.items())}."
+    return f"Bars of step {step:02}: {next(iter(names.values()))}." if names else ""
+
+
 def heading(step):
     """Where the reader is, and what comes next."""
     text = f"You are at step {step:02}: {STEPS[step][0]}."
@@ -107,7 +115,9 @@ def draw(data, step):
         told.append(f"{kind} {short(KINDS[kind])}: {named}")
     picture.note(
         bottom + 43,
-        f"{gain(best, step)} Dots: the short path, 90 minutes.".strip(),
+        " ".join(
+            f"{kernels(best, step)} {gain(best, step)} Dots: the short path, 90 minutes.".split()
+        ),
         "Bars: the fastest kernel of each step, and of cuSPARSE (cuSP.); double precision, inputs in the L2 cache as far as they fit. "
         "A dash: unsuitable.",
         *code_note([record for of in best.values() for record in of.values()]),
@@ -116,15 +126,14 @@ def draw(data, step):
         ".here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 }\n"
         "@media (prefers-color-scheme: dark) { .here { fill: #e4e9f0 } .on { fill: #151a21 } .peer { stroke: #9aa6b6 } }"
     )
-    picture.description = (
-        f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {gain(best, step)}"
-    )
+    picture.description = f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {kernels(best, step)} {gain(best, step)}"
     return picture.svg()
 
 
 def shown(data, step):
     """The picture, as a page of the root shows it."""
-    text = f"{heading(step)} {gain(measured(data), step)}".strip()
+    best = measured(data)
+    text = " ".join(f"{heading(step)} {kernels(best, step)} {gain(best, step)}".split())
     return f"![{text}]({FOLDER}/{step:02}.svg)\n"
 
 

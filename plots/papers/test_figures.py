@@ -346,6 +346,11 @@ class Everywhere(Case):
         factor = gflops(best[3]) / gflops(best[2])
         self.assertIn(f"Step 03 is {factor:.2g} times as fast on the mesh", ladder.shown(data, 2))
         self.assertEqual(ladder.gain(ladder.measured(data), 10), "")
+        kinds = {kind: of[8]["kernel"] for kind, of in ladder.measured(data).items()}
+        named = ", ".join(f"{kernel} ({kind})" for kind, kernel in kinds.items())
+        self.assertIn(f"Bars of step 08: {named}.", ladder.shown(data, 8))
+        self.assertIn("Bars of step 06: pcsr_one_pass.", ladder.draw(data, 6))
+        self.assertEqual(ladder.kernels(ladder.measured(data), 10), "")
         self.assertEqual(ladder.table(3).count("\n"), 7)
         self.assertIn("| **03 several lanes per row** |", ladder.table(3))
 
