@@ -122,22 +122,6 @@ def over(matrices, own, rival, theirs, claimed, said, note):
 # --- PCSR -----------------------------------------------------------------------------------------
 
 
-ROWS = {row["matrix"]: int(row["rows"]) for row in published("he_gao_2016_table2")}
-# Of figure 4's 15 matrices the text says that they have between so many rows, and which two figure 6 shows.
-LEAST, MOST, OF_FIGURE_6 = 25_228, 2_063_494, {"af_shell9", "cont-300"}
-
-
-def subsets(ratios):
-    """The least and the greatest of the 15 matrices that the paper may mean, by their speed-ups {matrix: ratio}; twice all of them
-    if not all of its table 2 were measured."""
-    if len(ratios) < len(ROWS):
-        return [list(ratios.values())] * 2
-    fixed = {m for m in ratios if m in OF_FIGURE_6 or ROWS[m] in (LEAST, MOST)}
-    rest = sorted(ratios[m] for m in ratios if m not in fixed and LEAST < ROWS[m] < MOST)
-    free = 15 - len(fixed)
-    return [[ratios[m] for m in fixed] + of for of in (rest[:free], rest[-free:])]
-
-
 def pcsr_over(rival, patterns=None):
     claimed = [
         published("he_gao_2016_speedups").value("speedup", rival=rival, precision=p)
@@ -149,7 +133,7 @@ def pcsr_over(rival, patterns=None):
         pairs = [
             data.speedups(matrices, p, own, patterns or he_gao.RIVALS[rival]) for p in PRECISIONS
         ]
-        of = [subsets(ratios) for ratios in pairs if ratios]
+        of = [he_gao.subsets(ratios) for ratios in pairs if ratios]
         if not of:
             return None
         text = " and ".join("–".join(number(mean(each)) for each in r) for r in of)
@@ -492,13 +476,13 @@ def figure_6():
     """Of a picture that is lost; what the text reads off it."""
 
     def ours(data):
-        looks = {m: data.shapes.get(m) for m in sorted(OF_FIGURE_6)}
+        looks = {m: data.shapes.get(m) for m in sorted(he_gao.OF_FIGURE_6)}
         told = [
             f"{m} ({look['matrix']['source']}): {look['min_row']} to {look['max_row']}"
             for m, look in looks.items()
             if look
         ]
-        if len(told) < len(OF_FIGURE_6):
+        if len(told) < len(he_gao.OF_FIGURE_6):
             return None
         return Ours(f"{'; '.join(told)}; needs the file of af_shell9", UNJUDGED)
 
