@@ -168,7 +168,10 @@ class Tables(unittest.TestCase):
         ]
         text = self.table(found, "kernels=a,b,c matrices=m column=warm_us")
         self.assertIn("| **2000** | **2600** | 4000 |", text)
-        self.assertIn("Bold: the best of the kernels here, and what ties with it: their spreads overlap.", text)
+        self.assertIn(
+            "Bold: the best of the kernels here, and what ties with it: their spreads overlap.",
+            text,
+        )
 
     def test_one_process_has_the_spread_of_the_several_beside_it(self):
         several = {"warm_lower_ms": 0.8, "warm_ms": 1, "warm_upper_ms": 1.2, "processes": 3}
