@@ -28,44 +28,15 @@ from exercises import (
 )
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
-COMMON = [
-    "build/build.mk",
-    "build/stage.mk",
-    "build/setup.sh",
-    "build/once.py",
-    "build/precompiled.hpp",
-    "sparse/*",
-    "device/*",
-    "harness/*",
-    "simt/*.?pp",
-    "simt/missing.sh",
-    "simt/include/*",
-    "simt/README.md",
-    "tests/main.cpp",
-    "tests/catch.hpp",
-    "tests/precompiled_tests.hpp",
-    "tests/schedules.hpp",
-    "tests/kernel_*",
-    "coursework/*.?pp",
-    "coursework/*.mk",
-    "coursework/Makefile",
-    "coursework/build.py",
-    "coursework/check.py",
-    "coursework/exercises.py",
-    "coursework/times.json",
-    "coursework/kit.py",
-    "coursework/mine.py",
-    "coursework/flags.py",
-    "watch/watch.py",
-    "watch/traces.py",
-    "watch/tours.py",
-    "watch/moments.py",
-    "watch/page.*",
-    "watch/*.js",
-    "watch/README.md",
-    "primer/learn.py",
-    "primer/run.hpp",
-]
+COMMON = """
+    build/build.mk build/stage.mk build/setup.sh build/once.py build/precompiled.hpp
+    sparse/* device/* harness/* simt/*.?pp simt/missing.sh simt/include/* simt/README.md
+    tests/main.cpp tests/catch.hpp tests/precompiled_tests.hpp tests/schedules.hpp
+    tests/kernel_* coursework/*.?pp coursework/*.mk coursework/Makefile
+    coursework/build.py coursework/check.py coursework/exercises.py coursework/times.json
+    coursework/kit.py coursework/mine.py coursework/flags.py watch/watch.py
+    watch/traces.py watch/tours.py watch/moments.py watch/page.* watch/*.js
+    watch/README.md primer/learn.py primer/run.hpp""".split()
 BESIDES = ["LICENSE", "plots/measure/record_format.py", "plots/measure/traffic.py"]
 
 MAKEFILE = """\
