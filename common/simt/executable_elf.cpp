@@ -89,7 +89,8 @@ Symbols read_symbols() {
 }  // namespace
 
 const Symbols& symbols() {
-  static const Symbols instance = read_symbols();
+  // (Never destroyed, as what is below: a program's end asks for names, too.)
+  static const Symbols& instance = *new Symbols(read_symbols());
   return instance;
 }
 
@@ -142,7 +143,7 @@ FILE* addr2line() {
 
 std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
   static std::mutex mutex;
-  static std::map<const void*, SourceLine> known;
+  static auto& known = *new std::map<const void*, SourceLine>;
   const std::lock_guard lock(mutex);
   std::vector<const void*> unknown;
   for (const void* const pc : pcs) {
