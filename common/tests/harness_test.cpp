@@ -203,7 +203,8 @@ TEST_CASE("the first screen says which kernel is the fastest, or that it is a ti
     Record record;
     record.kernel.name = name;
     record.verified = true;
-    record.estimates.push_back({.us = us, .low = low, .high = high});
+    Estimate& estimate = record.estimates.emplace_back();
+    estimate.us = us, estimate.low = low, estimate.high = high;
     return record;
   };
   MatrixReport report;
