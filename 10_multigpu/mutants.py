@@ -127,6 +127,14 @@ MISTAKES = {
         )
     ],
     "solver_half_a_sum": [(SOLVER, "a >> 32 != k + 1 || b >> 32 != k + 1 || ", "")],
+    "solver_one_set_of_words": [(SOLVER, "set = k % 2 * 4;", "set = 0;")],
+    "solver_own_step_before": [
+        (
+            SOLVER,
+            "wait_for<cuda::thread_scope_device>(part, part.gpu, k + 1)",
+            "wait_for<cuda::thread_scope_device>(part, part.gpu, k)",
+        )
+    ],
     "solver_no_wait_for_ghosts": [
         (SOLVER, "wait_for<cuda::thread_scope_system>(part, lane, k)", "(void)k")
     ],
@@ -148,7 +156,7 @@ Vector run(int rows, int steps, int gpus) {
 NAMES = "using Csr = spmv::Csr<double>;\n"  # not the template, which is nearer there
 RUN_SOLVER = """
 Vector run(int rows, int, int gpus) {
-  const std::string grid = "stencil2d:9x" + std::to_string(rows / 9) + ",points=9";
+  const std::string grid = "stencil2d:16x" + std::to_string(rows / 4) + ",points=9";
   for (int pair = 0; pair < gpus * gpus; ++pair) {
     if (pair / gpus != pair % gpus) spmv::device::enable_peer_access(pair / gpus, pair % gpus);
   }

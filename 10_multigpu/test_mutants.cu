@@ -115,9 +115,12 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the che
         {"relaxed_warps_done",
          run_of(kRows, relaxed_warps_done::persistent_rows_kernel<4, double>)}}},
       {run_of(solver::run),
-       {{"solver_no_wait_for_ghosts", run_of(solver_no_wait_for_ghosts::run)}},
+       {{"solver_no_wait_for_ghosts", run_of(solver_no_wait_for_ghosts::run)},
+        {"solver_own_step_before", run_of(solver_own_step_before::run)}},
        {{"solver_relaxed_flag", run_of(solver_relaxed_flag::run)}},
-       {{"solver_half_a_sum", run_of(solver_half_a_sum::run)}}},
+       {{"solver_half_a_sum", run_of(solver_half_a_sum::run)},
+        // Found where one block is held back.
+        {"solver_one_set_of_words", run_of(solver_one_set_of_words::run)}}},
   };
   for (const Group& group : groups) {
     const std::vector<double> right = group.right();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr unsigned kIdlePasses = 8, kIdleVisits = 3;  // of a block, before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
+constexpr std::uint64_t kHeldDraws = 32;  // for so many another block is held back
 
 }  // namespace
 
@@ -106,12 +107,12 @@ std::uint64_t Gang::draw() {
   return mix64(settings().seed * kGoldenGamma + ++draws_);
 }
 
-// With every fourth seed one block waits while any other can go on: what it has not read yet must
-// not be overwritten, however far the others get.
+// With every fourth seed one block, another now and then, waits while any other can go on: what it
+// has not read yet must not be overwritten, however far the others get.
 const Gang::Seat* Gang::held_back() const {
   const std::uint64_t seed = settings().seed;
   if (seed % 4 != 0 || live_ < 2 || idle_passes_ > live_) return nullptr;
-  const Seat& seat = seats_[mix64(seed) % seats_.size()];
+  const Seat& seat = seats_[mix64(seed + draws_ / kHeldDraws) % seats_.size()];
   return seat.done ? nullptr : &seat;
 }
 
