@@ -217,10 +217,11 @@ def lanes_over_sectors(picture, trace, turns=3):
             picture.text(10, y + 10, f"iteration {turn}", "ink")
             request_over_sectors(picture, left, y, room, first, last, request)
         y += 92
+    unused = any(r[2]["bytes_used"] < 32 * r[2]["sectors"] for r in requests)
     picture.note(
         y + 4,
-        "values: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
-        "not used by this request",
+        "values: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour"
+        + ("; hatched: fetched, not used by this request" if unused else ""),
     )
     if len(requests) > 1:
         picture.in_turn(3)
@@ -736,7 +737,7 @@ def timeline(picture, trace):
     picture.note(
         y,
         f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.",
-        "From left to right: the requests of all warps, which take turns on the CPU backend. A warp with long rows asks less often.",
+        "The horizontal axis counts requests of all warps, which take turns on the CPU backend; it is no time. A warp with long rows asks less often.",
     )
 
 
@@ -760,7 +761,7 @@ def storage(picture, *found):
         cell = (WIDTH - 150) / per_row
         picture.text(10, y + 11, trace["kernel"]["name"], "ink mono")
         picture.note(y + 26, f"{total} stored")
-        picture.note(y + 40, f"{len(padding)} padding")
+        picture.note(y + 40, f"{len(padding)} padding read")
         cells = defaultdict(list)
         for k in range(total):
             row, column = divmod(k, per_row)
@@ -771,12 +772,12 @@ def storage(picture, *found):
         for kind, path in sorted(cells.items()):
             picture.add("path", d="".join(path), class_=kind, stroke_width=number(cell - 0.8))
         told.append(
-            f"{trace['kernel']['name']} stores {total} entries, of which {len(padding)} are padding."
+            f"{trace['kernel']['name']} stores {total} entries up to the last one that is read, of which {len(padding)} are padding that is read."
         )
         y += max(46, -(-total // per_row) * (cell + 1)) + 14
     picture.note(
         y + 2,
-        f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.",
+        f"A square per stored entry, in the order of memory, up to the last that is read: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.",
     )
     picture.description = " ".join(told)
 
@@ -1156,7 +1157,7 @@ def steps(picture, events, flags):
     described.append("Interior rows are multiplied while entries of x travel.")
     picture.note(
         y + 8,
-        "Blue: interior rows. Orange: boundary rows. Green: entries that travel to the other GPU. Lines: waits for an event, or for a flag (black).",
+        "Blue: interior rows. Orange: boundary rows. Green: entries that travel between the GPUs. Black boxes: flags. Lines: waits for an event or a flag.",
         f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,",
         f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.",
     )
@@ -1390,7 +1391,7 @@ def sectors_of_x(picture, before, after, most=6):
     picture.text(
         left,
         y + 6,
-        "A line: x, and in it the sectors of one request, of 32 lanes in a row of the graph; colours: the first lane that needs the sector.",
+        "A line: x in double precision, and in it the sectors of one request, of 32 lanes in a row of the graph; colours: the first lane that needs the sector.",
         "soft small",
     )
     picture.description = f"Sectors of x per request of a warp. {'. '.join(told)}."
@@ -1643,7 +1644,7 @@ def versions(picture):
     picture.note(
         bottom + 36,
         "How many times as fast as the best of cuSPARSE's CSR and COO algorithms, geometric mean. Versions 1 to 4 on 22 matrices, later ones on 24.",
-        "Pale: no records were kept; as the notes report it (of versions 5 and 6 the mean over both precisions).",
+        "Bars begin at 1, as fast as cuSPARSE. Pale: no records were kept; as the notes report it (of versions 5 and 6 the mean over both precisions).",
     )
     picture.description = (
         f"Bars of ten versions, in double and single precision: {'; '.join(told)}."
@@ -1668,7 +1669,7 @@ def states_of_a_node(picture):
 
     busy, free = colour(29), colour(13)
     box(70, 70, "idle, no packet", 100)
-    arrow(120, 70, 207, 70, "λ: a packet")
+    arrow(120, 64, 197, 64, "λ: a packet")
     for k, (x, slots) in enumerate(((250, 2), (560, 4))):
         box(x, 70, f"look, {plural(k, 'failure')}", 106)
         pitch = 62
@@ -1689,13 +1690,13 @@ def states_of_a_node(picture):
     for x in (250, 560):
         side = -1 if x == 250 else 1
         bend = x - 105 if side < 0 else x + 260
-        picture.line(x + side * 53, 74, bend, 100, stroke=free, stroke_width="1.6")
+        picture.line(x + side * 53, 76, bend, 100, stroke=free, stroke_width="1.6")
         picture.line(bend, 100, bend, 250, stroke=free, stroke_width="1.6")
         arrow(bend, 250, 405 + side * 37, 250, "η (1 - p): the channel is free", hue=free)
     picture.line(405, 264, 405, 284, stroke=colour(4), stroke_width="1.6")
     picture.line(405, 284, 40, 284, stroke=colour(4), stroke_width="1.6")
     arrow(40, 284, 40, 85)
-    picture.text(220, 298, "μ: sent; the next packet, or idle", "soft small", "middle")
+    picture.text(220, 298, "μ: sent", "soft small", "middle")
     picture.note(
         322,
         "Rates beside the arrows. Red: the channel is taken, and the node draws how many slots it waits. Windows here: W = 2 slots, then 4.",
@@ -1704,7 +1705,7 @@ def states_of_a_node(picture):
     )
     picture.description = (
         "States of a wireless node: idle; look, which leads to send when the channel is free and to a drawn number of slots when it is taken; "
-        "the slots count down and lead to the next look, whose window is twice as large; send leads back to idle or the next packet."
+        "the slots count down and lead to the next look, whose window is twice as large; send leads back to idle."
     )
 
 
