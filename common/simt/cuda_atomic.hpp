@@ -103,11 +103,16 @@ class atomic_ref {
   __forceinline__ bool compare_exchange_strong(T& expected, T desired, memory_order success,
                                                memory_order failure) const {
     detail::before(success, scope);
-    const T old = simt::atomic_compare_exchange(object_, expected, desired, simt_scope(scope));
+    // (Compared bit by bit, numbers of floating point, too.)
+    using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+    const Bits wanted = __builtin_bit_cast(Bits, expected);
+    const Bits old =
+        simt::atomic_compare_exchange(reinterpret_cast<Bits*>(object_), wanted,
+                                      __builtin_bit_cast(Bits, desired), simt_scope(scope));
     simt::no_tail_call();
-    const bool exchanged = old == expected;
+    const bool exchanged = old == wanted;
     detail::after(exchanged ? success : failure, scope);
-    expected = old;
+    expected = __builtin_bit_cast(T, old);
     return exchanged;
   }
   __forceinline__ bool compare_exchange_strong(T& expected, T desired,
