@@ -36,6 +36,8 @@ T update(T* address, Strength strength, std::string_view name, Combine combine, 
     replacement = combine(old);
   } while (!target.compare_exchange_weak(old, replacement, std::memory_order_relaxed));
   if (to_bits(replacement) == to_bits(old)) {
+    // (What reads one word after the other so waits for nothing.)
+    if (!lane.finds_again(address, to_bits(old))) lane.block->changed();
     lane.block->polled(lane, pc, address, to_bits(old), sizeof(T));
   } else {
     lane.polls = 0;

@@ -45,7 +45,7 @@ constexpr int kMaxGuards = 16384;
 constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
 // No block has done anything but poll: another one is started, if there is one; it is a deadlock.
-constexpr double kPatienceSeconds = 0.002, kDeadlockSeconds = 1;
+constexpr double kPatienceSeconds = 0.002, kDeadlockSeconds = 0.25;
 constexpr unsigned kMaxDraws = 5;
 constexpr unsigned kRoundsInVain = 16;
 constexpr unsigned kPatience = 100;  // rounds; see Block::together()

@@ -652,6 +652,19 @@ TEST_CASE("atomics of every type, contended across blocks", "[simt]") {
   CHECK(least.download()[0] == ~0u);
 }
 
+__global__ void read_by_atomics_kernel(int n, int* words, int* sums) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += atomicAdd(&words[i], 0);
+  sums[threadIdx.x] = sum;
+}
+
+TEST_CASE("reading word after word by atomics that add 0 is no deadlock", "[simt]") {
+  constexpr int kWords = 30000;
+  Buffer<int> words("words", std::vector<int>(kWords, 1)), sums("sums", 64);
+  launch(read_by_atomics_kernel, {1, 64}, kWords, words.data(), sums.data());
+  CHECK(sums.download() == std::vector<int>(64, kWords));
+}
+
 // --- Textures -----------------------------------------------------------------------------------
 
 template <typename T>
