@@ -77,7 +77,7 @@ def draw(data, step):
             picture.text(
                 x + slot / 2 - 2,
                 bottom + 17,
-                f"{rung:02}" if rung else "cuSP.",
+                f"{rung:02}" if rung else "cuSPARSE",
                 "on small" if here else "ink small",
                 "middle",
             )
@@ -115,16 +115,14 @@ def draw(data, step):
         told.append(f"{kind} {short(KINDS[kind])}: {named}")
     picture.note(
         bottom + 43,
-        " ".join(
-            f"{kernels(best, step)} {gain(best, step)} Dots: the short path, 90 minutes.".split()
-        ),
-        "Bars: the fastest kernel of each step, and of cuSPARSE (cuSP.); double precision, inputs in the L2 cache as far as they fit. "
-        "A dash: unsuitable.",
+        *filter(None, [f"{kernels(best, step)} {gain(best, step)}".strip()]),
+        "Each step has its fastest kernel, and so has cuSPARSE; double precision, inputs in the L2 cache as far as they fit.",
+        "A dash: unsuitable. Dots: the short path, 90 minutes.",
         *code_note([record for of in best.values() for record in of.values()]),
     )
     picture.styles.append(
-        ".here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 }\n"
-        "@media (prefers-color-scheme: dark) { .here { fill: #e4e9f0 } .on { fill: #151a21 } .peer { stroke: #9aa6b6 } }"
+        ".here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 } .quiet { fill: #b3bfcc }\n"
+        "@media (prefers-color-scheme: dark) { .here { fill: #e4e9f0 } .on { fill: #151a21 } .peer { stroke: #9aa6b6 } .quiet { fill: #4d5a6d } }"
     )
     picture.description = f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {kernels(best, step)} {gain(best, step)}"
     return picture.svg()

@@ -116,7 +116,7 @@ def copy_share(data, gaps):
     }
     best = max(anywhere, key=anywhere.get)
     message = (
-        f"Of the steps that take any matrix, {STEPS[best]} comes nearest to a copy: {anywhere[best]:.0f}% of its bandwidth"
+        f"Of the steps that take any matrix, {STEPS[best]} comes nearest to a copy: {anywhere[best]:.0f}% of its bandwidth in double precision"
         + f"; cuSPARSE reaches {anywhere[0]:.0f}%" * (best != 0 and 0 in anywhere)
     )
     figure = style.new_figure(1.3 + 0.36 * len(steps), message)
@@ -130,7 +130,7 @@ def copy_share(data, gaps):
                 axes.text(1.01, y + up, text, va="center", **edge)
     axes.text(1.01, -0.6, "median (matrices)", transform=axes.get_yaxis_transform(), va="bottom")
     axes.set(xlim=(0, 100), xlabel=f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2")
-    style.rows(axes, [STEPS[step] for step in steps])
+    style.rows(axes, [STEPS[step] + " (refuses some)" * (step in (8, 9)) for step in steps])
     boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
     style.legend(
         figure,
@@ -209,7 +209,11 @@ def ladder(data, gaps):
         f"{names[0]} is the fastest{tied} on {counts[ranked[0]]} of {len(first)} kinds of matrix"
     )
     message += "".join(f", {name} on {counts[step]}" for name, step in zip(names[1:], ranked[1:]))
-    message = message[0].upper() + message[1:] + ": none is on all" * (len(ranked) > 1)
+    message = (
+        message[0].upper()
+        + message[1:]
+        + ": no step is the fastest on every kind" * (len(ranked) > 1)
+    )
     figure = style.new_figure(5.4, message)
     panels = figure.subplots(2, 3, sharex=True, sharey=True).flat
     for axes, (kind, best) in zip(panels, every.items()):
@@ -220,7 +224,9 @@ def ladder(data, gaps):
         axes.set_title(f"{kind}\n100% = {baseline:.0f} GFLOP/s")
     axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
     axes.set_xticks(range(0, 151, 50))
-    figure.supxlabel("% of the row-free baseline (dashed)", fontsize=style.SMALLEST)
+    figure.supxlabel(
+        "GFLOP/s in % of the row-free CSR baseline (dashed; not a limit)", fontsize=style.SMALLEST
+    )
     ladder_notes(data, gaps, found, every)
     gaps.found += [r for best in every.values() for r in best.values()]
     return figure
@@ -321,11 +327,14 @@ def speedup_panel(axes, of, data):
     sources = {m: "file" if group_of(data, m) == "real files" else "generated" for m in marks}
     style.points(axes, marks, sources, style.BLUE, label="each", markersize=4)
     if others:
-        low, centre, high = style.middle_half(others)
+        low, _, high = style.middle_half(others)
         axes.axhspan(low, high, color=style.ORANGE, alpha=0.3, linewidth=0)
-        axes.axhline(centre, color=DARK["f32"], linewidth=1.2, linestyle="--")
     axes.axhline(1, color=style.BLACK, linewidth=0.8)
     ratios = [r for r, *_ in of.values()]
+    if ratios:
+        axes.axhline(geometric_mean(ratios), color=DARK["f32"], linewidth=1.2, linestyle="--")
+        worst, own, _ = min(of.values(), key=lambda each: each[0])
+        axes.plot(1e3 * milliseconds(own), worst, "v", color=style.VERMILLION, **style.MARK)
     ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
     axes.text(
         0.03,
@@ -353,10 +362,10 @@ def speedup(fixed):
         long = [r for r, *_ in every["f64"].get(longest, {}).values()]
         message = f"On an {device} {COMPARED[fixed]} is"
         if long:
-            message += (
-                f" {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest}"
-            )
+            message += f" {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest}, in double precision"
         figure = style.new_figure(4.8, message)
+        from matplotlib.patches import Patch
+
         panels = figure.subplots(2, 3, sharey=True, squeeze=False)
         for line, precision in zip(panels, style.PRECISIONS):
             for axes, name in zip(line, reversed(TIME_CLASSES)):
@@ -372,10 +381,9 @@ def speedup(fixed):
             figure,
             [
                 *style.source_key(["file", "generated"], style.BLUE),
-                (
-                    style.sample("", DARK["f32"], "--"),
-                    "other generated and stand-ins: median, and middle half",
-                ),
+                (style.sample("v", style.VERMILLION), "the worst of each panel"),
+                (style.sample("", DARK["f32"], "--"), "mean of all"),
+                (Patch(color=style.ORANGE, alpha=0.3), "middle half of those without a mark"),
             ],
         )
         speedup_notes(gaps, fixed, groups)
@@ -393,7 +401,7 @@ def speedup_notes(gaps, fixed, groups):
         else "cuSPARSE's: with its sliced ELL and block CSR where those were measured. Matrices: on which other formats of ours were. "
     )
     gaps.remark(
-        "Warm. Times of products alone, without setup and preprocess. Generated, with a mark: the matrices that are large by definition. Means: geometric. "
+        "Warm. Times of products alone, without setup and preprocess. Generated, with a mark: the matrices that are large by definition; without a mark: the other generated and the stand-ins. Means: geometric. "
         "Ahead: the spreads do not overlap. "
         + rivals
         + f"Its versions: {' and '.join(versions)}. Every matrix: table of TABLES.md."
@@ -507,14 +515,14 @@ def profile(data, gaps):
             ranked = sorted(each[label] for each in of.values() if label in each)
             fastest, within = ranked.count(1), [factor for factor in ranked if factor <= LIMIT]
             axes.step(
-                [0.9, *within[fastest:], LIMIT],
+                [1, *within[fastest:], LIMIT],
                 [100 * k / len(of) for k in (*range(fastest, len(within) + 1), len(within))],
                 where="post",
                 color=colour,
                 linestyle=dashes,
                 linewidth=width,
             )
-        axes.set(xscale="log", xlim=(0.9, LIMIT), ylim=(0, 101))
+        axes.set(xscale="log", xlim=(1, LIMIT), ylim=(0, 101))
         axes.set_title(f"{len(of)} {style.SOURCES[source]}{'s' * (source != 'generated')}")
         style.decimal(axes.xaxis)
     panels[0].set_ylabel("% of the matrices")
@@ -582,13 +590,16 @@ def break_even(data, gaps):
             before = until
         ties = sum(is_tie(*pair) for pair in pairs[kernel])
         text = f"never on {len(pairs[kernel]) - len(of) - ties}, {ties} tie{'s' * (ties != 1)}"
+        if refused := sum((m, "f64", kernel) in data.refused for m in matrices):
+            text += f", refuses {refused}"
         axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center")
+    axes.text(1.02, -0.6, "other real files", transform=axes.get_yaxis_transform(), va="bottom")
     axes.set(
         xlim=(0, len(matrices)),
         xlabel=f"real files (of {len(matrices)}) on which setup is repaid against {BASE}",
     )
     style.rows(axes, PREPARED)
-    said = {10: "within 10 products", 100: "within 100", math.inf: "after more"}
+    said = {10: "within 10 products", 100: "11 to 100", math.inf: "after more"}
     boxes = {"line": "none", "markersize": 8}
     style.legend(
         figure, [(style.sample("s", WITHIN[limit], **boxes), text) for limit, text in said.items()]

@@ -279,19 +279,20 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
             mean, greatest = said[rival, precision]
             axes.plot([mean, greatest or mean], [y - 0.33] * 2, color=VERMILLION, linewidth=1)
             axes.plot(mean, y - 0.33, "D", color=VERMILLION, label="_theirs", **MARK)
-            at_edge(axes, y - 0.33, f"{mean:.2f}", color="#9c4400")
+            at_edge(axes, y - 0.33, f"mean {mean:.2f}", color="#9c4400")
             if ratios := data.speedups(names, precision, *own.values(), patterns):
                 box(axes, y + 0.1, list(ratios.values()), 0.36)
                 mean = sum(ratios.values()) / len(ratios)
                 axes.plot(mean, y + 0.1, "P", color=BLUE, label="_mean", zorder=4, **larger)
                 files = {m: (r, y + 0.1) for m, r in ratios.items() if data.source(m) == "file"}
                 points(axes, files, dict.fromkeys(files, "file"), BLACK, markersize=3.4, zorder=5)
-                at_edge(axes, y + 0.1, f"{mean:.2f}", color=BLUE)
+                middle = middle_half(list(ratios.values()))[1]
+                at_edge(axes, y + 0.1, f"median {middle:.2f}", fontweight="bold")
         axes.axvline(1, color=BLACK, linewidth=0.8)
         axes.set(xscale="log", title=PRECISIONS[precision], xlabel="times as fast as the rival")
         rows(axes, list(rivals))
     low, high = axes.get_xlim()
-    axes.set_xlim(low, high * (high / low) ** 0.15)  # room for the numbers
+    axes.set_xlim(low, high * (high / low) ** 0.36)  # room for the numbers
     for axes in figure.axes:
         decimal(axes.xaxis)
     legend(
@@ -309,9 +310,7 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
 def other_code(figure):
     """Says at the bottom that the caption names kernels which have changed since."""
     label = figure._supxlabel or figure.axes[-1].xaxis.label
-    label.set_text(
-        f"{label.get_text()}\nmeasured with other machine code than today's: see the caption"
-    )
+    label.set_text(f"{label.get_text()}\n† older code: see the caption")
 
 
 def marks_in(axes):

@@ -536,6 +536,11 @@ class Series(Case):
         self.assertAlmostEqual(max(share for _, share in shares.values()), 49, delta=0.5)
         found = self.marks("he_gao_2016_figure5", 7)[he_gao.GPU]
         self.assertEqual(sorted(found), sorted(share for _, share in shares.values()))
+        figure = self.draw("he_gao_2016_figure5")[0]
+        message = figure._suptitle.get_text()
+        for panel in (5, 6, 7):  # the title's percentages are those above the panels
+            said = figure.axes[panel].get_title().split("at most ")[1]
+            self.assertIn(f"at most {said}", " ".join(message.split()))
 
     def test_parallel_efficiency(self):
         for panel, (number, (table, gpus, exchange)) in enumerate(he_gao.PARALLEL.items()):
@@ -686,10 +691,13 @@ class Series(Case):
 
     def test_levels_beside_each_other(self):
         found = self.draw("lightspmv_levels")[0].axes[1]
-        own = self.at(found, "_" + lightspmv.INC)
+        own = self.at(found, "_vector")
         self.assertEqual(len(own), 14)
         for ratio in own:
-            self.assertAlmostEqual(ratio, 0.095 / 0.07)
+            self.assertAlmostEqual(ratio, 0.09 / 0.07)
+        [band] = found.patches  # of merging prevented: the same on all
+        (left, _), _ = found.transData.inverted().transform(band.get_window_extent())
+        self.assertAlmostEqual(left, 0.095 / 0.07)
         self.assertEqual(max(self.at(found, "_" + lightspmv.GPU)), 3.71)
 
     def test_ours(self):
@@ -709,6 +717,12 @@ class Series(Case):
         self.assertEqual([text[:4] for text in formats[4:]], ["3.40", "3.40"])  # cds, alg1_pre
         self.assertEqual(one_pass[3:5], [missing, missing])
         self.assertRegex(one_pass[5], r"^1\.36 in the mean; ahead on\n(\d+) of \1, worst 1\.36$")
+
+        lines = self.draw("speedup")[0].axes[5].get_lines()
+        [mean] = [line for line in lines if line.get_linestyle() == "--"]
+        self.assertAlmostEqual(mean.get_ydata()[0], 0.034 / 0.025)
+        [worst] = [line for line in lines if line.get_marker() == "v"]
+        self.assertAlmostEqual(worst.get_ydata()[0], 0.034 / 0.025)
 
         figure, notes = self.draw("break_even")
         self.assertEqual(math.ceil(1.5 / (0.02 * 7000 / 5000)), 54)  # ell's: within 100
