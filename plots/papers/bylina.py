@@ -97,15 +97,34 @@ def first_of(found, time, tie):
     return first
 
 
-def panel(axes, rates, names, sources, title):
-    """Marks in a row per matrix, all series beside each other within it."""
+def panel(axes, rates, names, sources, title, first):
+    """Marks in a row per matrix, all series beside each other within it; those of `first`, the fastest in each row, are large."""
+    firsts = dict(zip(names, first))
     for k, (name, (colour, mark)) in enumerate(LOOKS.items()):
-        at = {
-            m: (rates[name][m], y + 0.14 * (k - 2)) for y, m in enumerate(names) if m in rates[name]
-        }
-        style.points(axes, at, sources, colour, mark, name)
+        for size, large in ((4, False), (8, True)):
+            at = {
+                m: (rates[name][m], y + 0.14 * (k - 2))
+                for y, m in enumerate(names)
+                if m in rates[name] and (name in firsts.get(m, ())) == large
+            }
+            style.points(axes, at, sources, colour, mark, name, markersize=size)
     axes.set(xscale="log", title=title, xlabel="GFLOP/s")
     style.decimal(axes.xaxis)
+
+
+def message(now, then, title, device):
+    """On how many matrices the format is the fastest that is so on most, and on how many it was."""
+    counts = Counter(f for of in now or then for f in of)
+    most = max(counts.values())
+    first = sorted(f for f in counts if counts[f] == most)
+    several = len(first) > 1
+    tied = f" (or tie{'' if several else 's'})" * any(len(of) > 1 for of in now)
+    before = " and ".join(str(sum(f in of for of in then)) for f in first)
+    return (
+        f"{' and '.join(f.upper() for f in first)} {'are' if several else 'is'} the fastest format{'s' * several}{tied} "
+        f"on {sum(first[0] in of for of in now)} of {len(now)} {title}{' each' * several} on an {device}; "
+        f"on a {GPU} {'they were' if several else 'it was'} on {before}"
+    )
 
 
 def picture(number, table, keep, title):
@@ -131,18 +150,21 @@ def picture(number, table, keep, title):
         own = {f: {m: gflops(r) for m, r in found["f32", f].items()} for f in patterns}
         then = first_of(theirs, lambda rate: -rate, lambda *_: False)
         now = fastest(found, "f32")
-        device = style.brief(data.device)
-        message = f"On a {GPU} the fastest format for {title} was {said(then)}"
-        if now:
-            message += f"; on an {device} it is {said(now)}"
-        figure = style.new_figure(1.5 + 0.42 * len(names), message)
+        figure = style.new_figure(
+            1.5 + 0.42 * len(names), message(now, then, title, style.brief(data.device))
+        )
         sources = {m: data.source(m) for m in names}
         if set(sources.values()) == {"generated"}:  # no marks need to be told apart
             gaps.remark("All matrices are generated, as the paper's were.")
             sources = dict.fromkeys(names, "file")
         left, right = figure.subplots(1, 2, sharey=True)
-        panel(left, theirs, names, dict.fromkeys(names, "file"), f"{GPU}, 2011")
-        panel(right, own, names, sources, data.device)
+        panel(left, theirs, names, dict.fromkeys(names, "file"), f"{GPU}, 2011", then)
+        panel(right, own, names, sources, data.device, now)
+        for (precision, f), of in found.items():
+            if precision == "f32":
+                at = [list(LOOKS).index(f) * 0.14 - 0.28 + names.index(m) for m in of]
+                ends = [[gflops(r, "warm", end) for r in of.values()] for end in ("upper", "lower")]
+                right.hlines(at, *ends, color=LOOKS[f][0], linewidth=1)
         style.rows(left, [data.label(name) for name in names])
         for axes in (left, right):
             for y in range(1, len(names), 2):
@@ -153,6 +175,19 @@ def picture(number, table, keep, title):
         ]
         fills = style.source_key(sources.values()) if set(sources.values()) != {"file"} else []
         style.legend(figure, entries + fills)
+        gaps.remark(
+            f"Large: the fastest of the formats in a row, and what ties with it: {said(then)} on a {GPU}; {said(now) or 'not measured'} here. "
+            "Lines: quartiles."
+        )
+        if led := [
+            m
+            for m in names
+            if own["cpu"].get(m, 0)
+            > max((own[f][m] for f in FORMATS if m in own[f]), default=math.inf)
+        ]:
+            gaps.remark(
+                f"On {style.listed(led)} the CPU is faster than each format on the {data.device}."
+            )
         caption(data, gaps, number, table, found, sizes, names)
         return figure
 
@@ -294,7 +329,7 @@ def speedups_table(number, data):
 
 
 FIGURES = {
-    "bylina_2011_figure10": picture(10, 4, lambda nnz: True, "the first set of matrices"),
+    "bylina_2011_figure10": picture(10, 4, lambda nnz: True, "matrices of the first set"),
     "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= SMALL, "small Markov matrices"),
     "bylina_2011_figure12": picture(12, 6, lambda nnz: nnz > SMALL, "bigger Markov matrices"),
 }

@@ -503,6 +503,15 @@ class Series(Case):
         self.assertEqual(
             bylina.said([["csr", "ell"], ["ell"]]), "ELL on 2 and CSR on 1 (ties count for both)"
         )
+        tied = [["csr", "ell"], ["csr"]], [["ell"], ["hyb"]]
+        self.assertEqual(
+            bylina.message(*tied, "chains", "GPU"),
+            f"CSR is the fastest format (or ties) on 2 of 2 chains on an GPU; on a {bylina.GPU} it was on 0",
+        )
+        self.assertEqual(
+            bylina.message([["csr", "ell"]], [["ell"]], "chains", "GPU"),
+            f"CSR and ELL are the fastest formats (or tie) on 1 of 1 chains each on an GPU; on a {bylina.GPU} they were on 0 and 1",
+        )
         data = copy.copy(self.sets["large"])
         times = {"own": fast, "tied": tie, "ahead": took(0.5)}
         data.fastest = lambda matrix, precision, patterns: times[patterns]
@@ -681,7 +690,7 @@ class Series(Case):
             return " ".join(self.draw(name)[0]._suptitle.get_text().split())
 
         self.assertIn(
-            "3.00 times as fast as DIA at 1 and 3.00 times at", message("godwin_2012_figure7")
+            "3.00 times as fast as DIA at 1, 3.00 times at", message("godwin_2012_figure7")
         )
         self.assertEqual(
             [text.get_text() for text in self.draw("godwin_2012_figure7")[0].axes[0].texts],
