@@ -38,8 +38,10 @@ class Figure(unittest.TestCase):
         figure = save.call_args.args[0]
         [axes] = figure.axes
         names = [text.get_text() for text in axes.get_yticklabels()]
-        self.assertEqual(names, [k for k in KERNELS])
-        self.assertEqual([axes.texts[0].get_text(), len(axes.patches)], ["25% (3)", len(KERNELS)])
+        self.assertEqual(names, ["all", *KERNELS])
+        texts = [text.get_text() for text in axes.texts[:2]]
+        self.assertEqual(texts, [f"25% ({3 * len(KERNELS)})", "25% (3)"])
+        self.assertEqual(len(axes.patches), 2 + 1 + len(KERNELS))  # two bands behind the boxes
         self.assertIn("within 25% of the", figure._suptitle.get_text().replace("\n", " "))
         sizes = [t.get_fontsize() for t in figure.findobj(Text) if t.get_text().strip()]
         self.assertEqual((figure.get_figwidth(), min(sizes)), (7, 8))

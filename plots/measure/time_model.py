@@ -663,27 +663,36 @@ def draw(rows, errors):
     kernels = [k for k in KERNELS if k in known]
     off = abs(np.expm1(errors))
     figure = style.new_figure(
-        1.6 + 0.2 * len(kernels),
+        1.8 + 0.2 * len(kernels),
         f"Half of all estimates for an H200 are within {percent(np.median(off))} of the measured time, nine of ten within {percent(np.quantile(off, 0.9))}",
     )
+    from matplotlib.patches import Patch
+
     axes = figure.subplots()
-    for y, kernel in enumerate(kernels):
-        factors = [np.exp(e) for row, e in zip(rows, errors) if row[2] == kernel]
-        style.box(axes, y, factors, 0.6, style.GREY if kernel in NOT_FITTED else style.BLUE)
-        said = f"{percent(known[kernel].median)} ({known[kernel].products})"
+    for share, alpha in ((0.9, 0.15), (0.5, 0.35)):
+        within = np.quantile(off, share)
+        axes.axvspan(1 - within, 1 + within, color=style.ORANGE, alpha=alpha, linewidth=0)
+    for y, kernel in enumerate(["all", *kernels]):
+        of = np.array([kernel in ("all", row[2]) for row in rows])
+        colour = style.GREY if kernel in NOT_FITTED else style.BLUE if y else style.BLACK
+        style.box(axes, y, list(np.exp(errors[of])), 0.6, colour)
+        said = f"{percent(np.median(off[of]))} ({sum(of)})"
         axes.text(1.01, y, said, transform=axes.get_yaxis_transform(), va="center")
-    axes.text(1.01, -1, "error (products)", transform=axes.get_yaxis_transform(), va="center")
+    said = "median error (products)"
+    axes.text(1.01, -1, said, transform=axes.get_yaxis_transform(), va="center", ha="center")
     axes.axvline(1, color=style.BLACK, linewidth=0.8)
     axes.set(xscale="log", xlabel="estimated time / measured time")
     axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
     axes.set_xticks([], minor=True)
-    style.rows(axes, kernels)
+    style.rows(axes, ["all", *kernels])
     boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
     style.legend(
         figure,
         [
             (style.sample(colour=style.BLUE, **boxes), style.BOX),
-            (style.sample(colour=style.GREY, **boxes), "a kernel that was never fitted"),
+            (style.sample(colour=style.GREY, **boxes), "never fitted"),
+            (Patch(color=style.ORANGE, alpha=0.4), "half of all"),
+            (Patch(color=style.ORANGE, alpha=0.15), "nine of ten"),
         ],
     )
     style.save(figure, FIGURES, "time_model")
