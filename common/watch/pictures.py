@@ -723,21 +723,18 @@ def timeline(picture, trace):
         for bar in (b for b in useful if b["warp"] == warp):
             x = left + bar["begin"] / end * room
             width = max(3.0, (bar["end"] - bar["begin"]) / end * room - 1)
-            picture.rect(
-                x,
-                y + w * 20,
-                width,
-                16,
-                rx=2,
-                fill=colour(min(31, bar["rows"][0] * 32 // last_row)),
-            )
+            hue = min(31, bar["rows"][0] * 32 // last_row)
+            picture.rect(x, y + w * 20, width, 16, rx=2, fill=colour(hue))
             if width > 18:
-                picture.text(x + 3, y + 12 + w * 20, bar["rows"][0], "p small")
+                on = "on" if 8 < hue < 28 else "p"  # green and yellow are light
+                picture.text(x + 3, y + 12 + w * 20, bar["rows"][0], f"{on} small")
+    picture.styles.append(".on { fill: #000000 }")
     y += len(warps) * 20 + 16
     picture.note(
         y,
-        f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.",
-        "The horizontal axis counts requests of all warps, which take turns on the CPU backend; it is no time. A warp with long rows asks less often.",
+        "Requests of all warps, which take turns on the CPU backend →   (no time; a warp with long rows asks less often)",
+        f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next.",
+        "The number is the first row that it got, and so is the colour.",
     )
 
 
@@ -757,11 +754,11 @@ def storage(picture, *found):
                     held[address // instruction["size"]] = trace["values"][value]
         total = max(held) + 1
         padding = [k for k, value in held.items() if value in empty]
-        per_row = 96
+        unread, per_row = total - len(held), 96
         cell = (WIDTH - 150) / per_row
         picture.text(10, y + 11, trace["kernel"]["name"], "ink mono")
-        picture.note(y + 26, f"{total} stored")
-        picture.note(y + 40, f"{len(padding)} padding read")
+        counts = f"{len(held) - len(padding)} nonzeros", f"{len(padding)} padding"
+        picture.note(y + 26, *counts, *[f"{unread} unread"] * bool(unread))
         cells = defaultdict(list)
         for k in range(total):
             row, column = divmod(k, per_row)
@@ -772,12 +769,14 @@ def storage(picture, *found):
         for kind, path in sorted(cells.items()):
             picture.add("path", d="".join(path), class_=kind, stroke_width=number(cell - 0.8))
         told.append(
-            f"{trace['kernel']['name']} stores {total} entries up to the last one that is read, of which {len(padding)} are padding that is read."
+            f"{trace['kernel']['name']} stores {total} entries up to the last one that is read, of which {len(padding)} are padding that is read, and {unread} are not read."
         )
-        y += max(46, -(-total // per_row) * (cell + 1)) + 14
+        y += max(62, -(-total // per_row) * (cell + 1)) + 14
     picture.note(
         y + 2,
         f"A square per stored entry, in the order of memory, up to the last that is read: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.",
+        *["cds_b1: blocks of one entry, so plain diagonals."]
+        * any(trace["kernel"]["name"] == "cds_b1" for trace in found),
     )
     picture.description = " ".join(told)
 
@@ -1092,7 +1091,10 @@ def steps(picture, events, flags):
         left, room = 120, WIDTH - 140
         x = lambda time, end=end, left=left, room=room: left + time * room / end  # noqa: E731
         picture.text(10, y + 14, f"by {what}", "ink title")
-        picture.text(left, y + 14, f"{name}: {trace['kernel']['idea']}", "soft small")
+        calls = f"{len(trace['launches'])} launches"
+        if what == "events":
+            calls += f" and {sum(event[0] == 'copy' for event in trace['events'])} copies"
+        picture.text(left, y + 14, f"{name}: {trace['kernel']['idea']}; {calls}", "soft small")
         y += 24
         row_of = {}
         if what == "events":
@@ -1155,11 +1157,21 @@ def steps(picture, events, flags):
         )
         y += 6
     described.append("Interior rows are multiplied while entries of x travel.")
+    key = {
+        "interior": "interior rows",
+        "boundary": "boundary rows",
+        "copy": "entries that travel between the GPUs",
+        "flag": "flags",
+    }
+    for (kind, text), at in zip(key.items(), (10, 140, 270, 520)):
+        fill = {"fill": hues[kind]} if hues[kind] else {"class_": "ink"}
+        picture.rect(at, y - 1, 10, 10, **fill)
+        picture.text(at + 15, y + 8, text, "soft small")
+    picture.text(600, y + 8, "Lines: waits for an event or a flag.", "soft small")
     picture.note(
-        y + 8,
-        "Blue: interior rows. Orange: boundary rows. Green: entries that travel between the GPUs. Black boxes: flags. Lines: waits for an event or a flag.",
-        f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,",
-        f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.",
+        y + 26,
+        f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU:",
+        "the two halves end at one place because each fills the width. Each event, launch and copy above is a call by the host.",
     )
     picture.description = " ".join(described)
 
@@ -1202,7 +1214,6 @@ def sparsity(program, files):
     cells, gap = 48, 18
     side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
     picture = Picture("Where the nonzeros of these matrices are")
-    picture.parts.clear()  # a name above each matrix is enough
     told = []
     for i, name in enumerate(names):
         info = find_matrix(
@@ -1218,7 +1229,7 @@ def sparsity(program, files):
             sums[line * high // drawn["lines"], column * wide // drawn["columns"]] += count
         most = max(sums.values())
         x0, cell = 10 + i * (side + gap), side / cells
-        picture.rect(x0, 44, wide * cell, high * cell, class_="edge")
+        picture.rect(x0, 68, wide * cell, high * cell, class_="edge")
         shade = {place: min(3, int(4 * (count / most) ** 0.4)) for place, count in sums.items()}
         paths = defaultdict(list)
         for line in range(high):
@@ -1236,20 +1247,20 @@ def sparsity(program, files):
                 d="".join(path),
                 class_="nonzero",
                 opacity=str((0.3, 0.55, 0.8, 1)[of]),
-                transform=f"translate({number(x0)} {44 + cell / 2:.2f}) scale({cell:.4f})",
+                transform=f"translate({number(x0)} {68 + cell / 2:.2f}) scale({cell:.4f})",
             )
-        picture.text(x0, 16, name.split(",")[0], "ink small")
+        picture.text(x0, 42, name.split(",")[0], "ink small")
         picture.text(
             x0,
-            32,
+            58,
             f"{short(rows)} × {short(columns)}, {short(info['matrix']['nnz'] / rows)} each",
             "soft small",
         )
         told.append(f"{name}: {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
-    picture.height = 44 + side
+    picture.height = 68 + side
     picture.note(
-        60 + side,
-        "Rows × columns, and nonzeros per row on average. The darker a cell, the more nonzeros it has.",
+        84 + side,
+        "Rows × columns, and nonzeros per row on average. A cell stands for many rows and columns: pale is one nonzero or more, dark are those with the most.",
     )
     picture.description = " ".join(told)
     return picture
@@ -1407,7 +1418,6 @@ def hidden_latency(picture, trace):
         "column_indices": colour(16),
         "values": colour(10),
         "x": colour(25),
-        "y": colour(31),
     }
     left, room, units = 96, WIDTH - 110, 132
     scale = room / units
@@ -1427,6 +1437,7 @@ def hidden_latency(picture, trace):
             top = y + warp * 12
             picture.rect(left + begin * scale, top, ANSWER * scale - 1, 9, class_="quiet")
             picture.rect(left + begin * scale, top, scale, 9, fill=hues[todo[warp].pop(0)])
+        picture.line(left + room, y - 4, left + room, y + count * 12, class_="frame")
         picture.text(left - 8, y + 9, plural(count, "warp"), "ink", "end")
         told.append(f"{plural(count, 'warp')}: {started} requests answered")
         y += count * 12 + 4
@@ -1439,10 +1450,9 @@ def hidden_latency(picture, trace):
         picture.text(left + i * 130 + 15, y + 7, name, "soft small")
     picture.note(
         y + 26,
-        f"Requests of {trace['kernel']['name']} on {trace['matrix']['name']}, in the order of its trace. Coloured: a request starts; grey: its warp waits. "
-        f"Times are a model: an answer takes {ANSWER} times",
-        "as long as starting a request, and each warp waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64 warps "
-        "per multiprocessor.",
+        f"Requests of {trace['kernel']['name']} on {trace['matrix']['name']}, in the order of its trace. Coloured: a request starts; grey: its warp waits; line: the end.",
+        f"Times are a model: an answer takes {ANSWER} times as long as starting a request, and each warp waits for it before it goes on.",
+        "A GPU waits for hundreds of cycles, and holds up to 64 warps per multiprocessor.",
     )
     picture.description = f"A timeline: {'; '.join(told)} in the same time."
 
@@ -1511,7 +1521,7 @@ def roofline(picture, scalar, vector):
         picture.text(
             x(0.5),
             bottom - 74 + 22 * number_,
-            f"{name}: {intensity:.3f} operations per byte, at most {gflops:.0f} GFLOP/s",
+            f"{name}: {intensity:.3f} operations per byte, {gflops:.0f} GFLOP/s",
             "ink small",
         )
         told.append(f"{name}: {intensity:.3f} operations per byte")
@@ -1520,7 +1530,7 @@ def roofline(picture, scalar, vector):
     picture.note(
         bottom + 52,
         f"{scalar['matrix']['name']}, double precision: 2 operations for each of {nonzeros} nonzeros. Lines: what an H200's memory and arithmetic allow.",
-        "Points: bytes that warps ask for, from traces, before any cache; where a cache answers, more is possible.",
+        "Points: the most that is possible if every byte comes from memory. What warps ask for is from traces, before any cache; a cache raises the limit.",
     )
     picture.description = f"The roofline of an H200, and products of a sparse matrix far left of its ridge: {'; '.join(told)}."
 
@@ -1625,6 +1635,7 @@ def versions(picture):
         y = bottom - percent / 100 * scale
         picture.line(left, y, WIDTH - 20, y, class_="soft-line", stroke_width="0.6")
         picture.text(left - 6, y + 4, f"{1 + percent / 100:.1f}", "soft small", "end")
+    picture.text(4, bottom + 15, "cuSPARSE", "soft small")
     told = []
     for version, of in sorted(means.items()):
         x = left + 14 + (version - 1) * pitch
@@ -1639,8 +1650,8 @@ def versions(picture):
         picture.text(x + 26, bottom + 15, f"version {version}", "ink small", "middle")
         told.append(f"{version}: {of['f64']:.2f} and {of['f32']:.2f}")
     for i, (name, hue) in enumerate((("double precision", colour(4)), ("single", colour(22)))):
-        picture.rect(left + 14 + 140 * i, 34, 10, 10, fill=hue)
-        picture.text(left + 30 + 140 * i, 43, name, "soft small")
+        picture.rect(left + 14 + 140 * i, 26, 10, 10, fill=hue)
+        picture.text(left + 30 + 140 * i, 35, name, "soft small")
     picture.note(
         bottom + 36,
         "How many times as fast as the best of cuSPARSE's CSR and COO algorithms, geometric mean. Versions 1 to 4 on 22 matrices, later ones on 24.",
