@@ -91,7 +91,7 @@ def speedup_chart(data, gaps):
         data, gaps, MATRICES, {"warp": LEVELS["warp"]}, RIVALS, said, GPU, message
     )
     gaps.remark(
-        "The poster: mean on 14 matrices, and a line up to the greatest, from its text; its charts are lost. Ours: warm. "
+        "Means: arithmetic. The poster: mean on 14 matrices, and a line up to the greatest, from its text; its charts are lost. Ours: warm. "
         "CSR-Scalar and CSR-Vector: CUSP's, for which csr_scalar and csr_vector stand; cuSPARSE: its fastest CSR kernel."
     )
     return figure

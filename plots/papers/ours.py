@@ -131,6 +131,8 @@ def copy_share(data, gaps):
     axes.text(1.01, -0.6, "median (matrices)", transform=axes.get_yaxis_transform(), va="bottom")
     axes.set(xlim=(0, 100), xlabel=f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2")
     style.rows(axes, [STEPS[step] + " (refuses some)" * (step in (8, 9)) for step in steps])
+    for step, label in zip(steps, axes.get_yticklabels()):  # bold: what the title compares
+        label.set_fontweight("bold" if step in (best, 0) else "normal")
     boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
     style.legend(
         figure,
@@ -506,7 +508,7 @@ def profile(data, gaps):
     safe = min(worst, key=worst.get)
     message = (
         f"{safe} is the safe choice: on {len(of)} {style.SOURCES[first]}s it takes at most {worst[safe]:.2f} times "
-        f"as long as the fastest of {len(PROFILED)} kernels"
+        f"as long as the fastest of {len(PROFILED)} choices"
     )
     figure = style.new_figure(3.3, message)
     panels = figure.subplots(1, len(every), sharey=True, squeeze=False)[0]
@@ -578,7 +580,7 @@ def break_even(data, gaps):
     best = max(soon, key=soon.get)
     figure = style.new_figure(
         4,
-        f"{best} repays its setup within 100 products on {soon[best]} of {len(matrices)} real files, "
+        f"{best} repays its setup against {BASE} within 100 products on {soon[best]} of {len(matrices)} real files, "
         f"the next best on {sorted(soon.values())[-2]}",
     )
     axes = figure.subplots()

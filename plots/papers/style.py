@@ -291,6 +291,7 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
         axes.axvline(1, color=BLACK, linewidth=0.8)
         axes.set(xscale="log", title=PRECISIONS[precision], xlabel="times as fast as the rival")
         rows(axes, list(rivals))
+    to_most = " to greatest" * any(greatest for _, greatest in said.values())
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * (high / low) ** 0.36)  # room for the numbers
     for axes in figure.axes:
@@ -298,7 +299,7 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     legend(
         figure,
         [
-            (sample("D", VERMILLION), f"mean, {gpu}"),
+            (sample("D", VERMILLION), f"mean{to_most}, {gpu}"),
             (sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"),
             (sample("s", BLACK, fillstyle="none", markersize=7), BOX),
             (sample("o", BLACK, markersize=3.4), "real file"),

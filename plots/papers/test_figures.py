@@ -611,8 +611,11 @@ class Series(Case):
         figure, notes = self.draw("he_gao_2016_figures_7_to_10")
         message = " ".join(figure._suptitle.get_text().split())
         self.assertRegex(message, r"4 Some GPUs reach 80%.*\(on 1 of 15 matrices\)")
+        theirs, both = {"a": (4, 90), "b": (9, 50)}, {"a": (2, 80), "b": (3, 60)}
+        said = he_gao.parallel_message(2, theirs, both, {m: (1, 90) for m in both}, "GPU")
+        self.assertIn("2 GPUs reach 70% in the paper's way and 90% in ours, with", said)
         self.assertEqual(
-            he_gao.parallel_message(2, {"a": (4, 90), "b": (9, 50)}, {"a": (2, 80)}, "GPU"),
+            he_gao.parallel_message(2, theirs, {"a": (2, 80)}, {}, "GPU"),
             "With communication, 2 Tesla C2050s reached 90% of ideal; 2 GPUs reach 80%, with products that take 2 times less time "
             "(on 1 of 2 matrices)",
         )
