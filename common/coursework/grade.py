@@ -380,9 +380,12 @@ def copy_kit(kit, to):
         ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"),
     )
     shutil.copytree(kit, to / kit.relative_to(ROOT))
+    missing = kit.parent / "missing"  # headers that say what simt does not have
+    shutil.copytree(missing, to / missing.relative_to(ROOT), symlinks=True)
     shutil.copy2(ROOT / "build/setup-cpu.mk", to / "build/setup-cpu.mk")
     for path in [to, *to.rglob("*")]:
-        path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
 
 
 def prepare(step, sandbox, copy):
