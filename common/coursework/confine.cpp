@@ -102,14 +102,14 @@ void forbid_system_calls() {
 }
 
 // The two threads take turns.
-std::binary_semaphore waits{0}, has_come{0};
+std::binary_semaphore kernel_waits{0}, has_come{0};
 std::vector<std::string> to_send;
 std::optional<std::string> next_request;
 
 void talk(int requests, int answers) {
   bool open = true;
   for (bool first = true; open; first = false) {
-    waits.acquire();
+    kernel_waits.acquire();
     if (first) open = send_frame(answers, kHello);
     for (const std::string& frame : to_send) open = open && send_frame(answers, frame);
     next_request = open ? receive_frame(requests, kMostRequest) : std::nullopt;
@@ -143,7 +143,7 @@ void confine(int count, char**, char**) {
 
 std::optional<std::string> exchange(std::vector<std::string> answers) {
   to_send = std::move(answers);
-  waits.release();
+  kernel_waits.release();
   has_come.acquire();
   return std::exchange(next_request, std::nullopt);
 }

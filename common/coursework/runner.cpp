@@ -188,9 +188,18 @@ std::vector<std::string> first_of(std::vector<std::string> remarks) {
   return remarks;
 }
 
+// Called once per second when the time is up. A kernel has three to end with a report; what no
+// longer calls simt, as a loop that the compiler has emptied, then ends without.
+void on_time_up(int) {
+  static volatile std::sig_atomic_t seconds = 0;
+  simt::end_soon();
+  seconds = seconds + 1;
+  if (seconds == 3) std::signal(SIGXCPU, SIG_DFL);
+}
+
 int run() {
   simt::set_quiet_reports(true);
-  std::signal(SIGXCPU, [](int) { simt::end_soon(); });
+  std::signal(SIGXCPU, on_time_up);
   std::vector<std::string> answers;
   Coo<double> triplets;  // of the matrix that was sent last
   while (const std::optional<std::string> frame = exchange(std::move(answers))) {

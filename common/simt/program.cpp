@@ -54,9 +54,9 @@ void on_error(cudaError_t error, const std::string& why) {
 
 void end_program() {
   std::fflush(nullptr);
-  Remarks remarks = take_remarks();
-  if (!reported) remarks.if_wrong.clear();
-  for (const auto* texts : {&remarks.unpromised, &remarks.if_wrong}) {
+  Remarks found = take_remarks();
+  if (!reported) found.if_wrong.clear();
+  for (const auto* texts : {&found.unpromised, &found.if_wrong}) {
     for (const std::string& text : *texts) std::fprintf(stderr, "remark: %s\n", text.c_str());
   }
   const std::vector<std::string> kept = names_of_allocations();
