@@ -194,7 +194,7 @@ def assignment(step, questions):
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
         "with blocks, warps and lanes running forward, in reverse and at random, and, on small matrices, with",
         "the lanes of a warp in lockstep: all load before one stores, as on a GPU. Points for safety and targets",
-        "are given for a kernel that is right on at least half of the matrices.",
+        "begin with a kernel that is right on more than a quarter of the matrices, and are full from three quarters on.",
         "",
     ]
     for exercise in step.exercises:

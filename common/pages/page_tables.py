@@ -355,8 +355,8 @@ def steps_page(arguments, results=None):
         if any(format_bytes(r) <= l2 for r in best[m].values() if r["format"] == "CSR")
     ]
     caption = (
-        f"GFLOP/s of each step's fastest kernel, warm, {precision}, [{data.device}]({VERSIONS}). In brackets: share of cuSPARSE's "
-        "fastest for CSR or COO; share of a copy's bytes per second"
+        f"GFLOP/s of each step's fastest kernel, warm, {precision}, [{data.device}]({VERSIONS}). In brackets: share of the speed of "
+        "cuSPARSE's fastest for CSR or COO, and share of a copy's bytes per second, counted in the kernel's own format"
         + f" ({' and '.join(fits_in)} fit in the L2)" * bool(fits_in)
         + ". Dash: refused. [10](10_multigpu/README.md): several GPUs."
     )
