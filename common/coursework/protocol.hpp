@@ -41,7 +41,7 @@ class ProtocolError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown where nobody waits any longer for a frame.
+// Thrown when the time to wait for a frame is up.
 class TimedOut : public std::runtime_error {
  public:
   TimedOut() : std::runtime_error("the time is up") {}

@@ -1158,7 +1158,7 @@ class SamePoints(unittest.TestCase):
         )
 
     def test_a_remark_costs_nothing(self):
-        """Lanes that are here share one addition each, as is right whoever they are."""
+        """Active lanes share one addition, which is right for any set of them."""
         step = read_step(ROOT / "04_atomic_coo")
         exercise = next(e for e in step.exercises if e.name == "atomic_coo")
         text = (ROOT / step.directory / exercise.files[0]).read_text()

@@ -1,5 +1,5 @@
 // says 0: remark: kernel count_kernel at common/primer/tests/programs/who_is_here.cu:9: CUDA does
-// One addition for all lanes that are here: right, whoever they are.
+// One addition for all active lanes: right for any set of them.
 #include <cstdio>
 
 __global__ void count_kernel(const int* in, int* count, int n) {
