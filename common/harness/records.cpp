@@ -44,7 +44,10 @@ std::unordered_set<std::string> lines_of(const std::string& path) {
 
 ordered_json software_of(const Environment& e) {
   ordered_json json{{"backend", e.backend}, {"device", e.device}};
-  if (e.processor != e.device) json["processor"] = e.processor;
+  if (e.processor != e.device) {
+    json["processor"] = e.processor;
+    json["threads"] = e.threads;
+  }
   if (!e.cuda.empty()) {
     json["driver"] = e.driver;
     json["cuda"] = e.cuda;

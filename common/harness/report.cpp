@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -420,6 +421,7 @@ Environment describe_environment(int argc, char** argv) {
   const char* reason = std::getenv("SPMV_BACKEND_REASON");
   e.reason = reason ? reason : "";
   e.processor = processor_name();
+  e.threads = omp_get_max_threads();
 #ifdef SPMV_CUDA
   e.backend = "cuda";
   int device = 0;

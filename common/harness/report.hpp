@@ -18,6 +18,7 @@ struct Environment {
   std::string reason;     // why this backend; empty if the program was not started by make
   std::string device;     // "NVIDIA H200"; on the CPU backend the processor
   std::string processor;  // the host's, where RunsOn::kHost kernels run
+  int threads = 1;        // of OpenMP there, which those kernels use
   std::string driver, cuda, cusparse;  // versions; empty on the CPU backend
   std::string compiler;
   std::string commit;

@@ -30,6 +30,7 @@ COLUMNS = [
     Column("run", "of the run: its id", on_page=WORD, varies=True),
     Column("time", "of the run"),
     Column("device", "of the run; of a kernel on the host, the processor", on_page=WORD),
+    Column("threads", "of the run: of OpenMP, which kernels on the host use"),
     Column("driver", "of the run"),
     Column("cuda", "of the run"),
     Column("cusparse", "of the run"),

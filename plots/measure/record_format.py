@@ -119,6 +119,8 @@ def joined(line, run, matrix, kernel, baseline):
         record["device"] = run.get("processor", run["device"])
         for library in ("driver", "cuda", "cusparse"):
             record.pop(library, None)
+    else:
+        record.pop("threads", None)
     record.update({k: v for k, v in matrix.items() if k not in ("run", "name")})
     record.update(
         {k: v for k, v in kernel.items() if k not in ("run", "name", "host")}, host=on_host

@@ -50,6 +50,15 @@ def host(data, table):
     )
 
 
+def threads_of(records):
+    counts = sorted({r["threads"] for r in records if "threads" in r})
+    if not counts:
+        return "the records do not say with how many threads"
+    return f"{', '.join(map(str, counts))} threads" + "; older records do not say" * any(
+        "threads" not in r for r in records
+    )
+
+
 def host_note(data, table, cpu):
     """Which library on which processor, with how many threads, and what its times leave out."""
     of = [
@@ -62,7 +71,7 @@ def host_note(data, table, cpu):
         return f"CPU: {HOSTS[cpu]} on the host of the GPU (the paper: MKL)."
     before = max(r.get("preprocess_ms", 0) for r in of)
     return (
-        f"CPU: {HOSTS[cpu]} (the paper: MKL) on the host of the GPU, {of[0].get('processor', 'a CPU')}; the records do not say with how many threads."
+        f"CPU: {HOSTS[cpu]} (the paper: MKL) on the host of the GPU, {of[0].get('processor', 'a CPU')}; {threads_of(of)}."
         + f" Not in its times: up to {cell(before)} ms of preprocess per matrix." * (before >= 0.01)
     )
 
