@@ -5,7 +5,7 @@
 
 PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or dark
 setting, moves where motion explains, and stands still where the reader asks for that. Drawn again, it is
-the same file.
+the same file. Those of EDITED show no data: they are changed as SVG.
 """
 
 import argparse
@@ -1535,84 +1535,7 @@ def roofline(picture, scalar, vector):
     picture.description = f"The roofline of an H200, and products of a sparse matrix far left of its ridge: {'; '.join(told)}."
 
 
-# --- With no trace: models, and numbers of pages ---------------------------------------------------
-
-
-def loads_in_flight(picture):
-    """Three iterations of a warp by a model: loads of one iteration take as long as 8 units, sums 3."""
-    left, unit, wait, work, told = 160, 20.0, 8, 3, []
-    for number_, (name, period) in enumerate(
-        (("load, wait, add up", wait + work), ("load ahead, then add up", wait))
-    ):
-        y = 44 + 84 * number_
-        picture.text(10, y + 10, name, "ink")
-        picture.text(left - 8, y + 28, "in flight", "soft small", "end")
-        picture.text(left - 8, y + 50, "adds up", "soft small", "end")
-        for i in range(3):
-            x, hue = left + i * period * unit, colour(2 + 9 * i)
-            arrived = x + wait * unit
-            picture.rect(x, y + 17, wait * unit - 2, 14, fill=hue, opacity=".5")
-            picture.text(x + 6, y + 28, f"loads of iteration {i + 1}", "ink small")
-            picture.line(arrived, y + 17, arrived, y + 53, class_="rule", stroke_dasharray="2 2")
-            picture.rect(arrived, y + 39, work * unit - 2, 14, fill=hue)
-            picture.text(arrived + 6, y + 50, f"sums {i + 1}", "p small")
-        end = 2 * period + wait + work
-        picture.text(left + end * unit + 8, y + 50, f"{end} units", "soft small")
-        told.append(f"{name}: {end} units, in {3 * wait} of them loads are in flight")
-    picture.note(
-        208,
-        f"A model: an answer of memory takes {wait} units, adding up {work}. Above, no load is in flight while the warp adds up. Below, the warp starts "
-        "the next loads first.",
-    )
-    picture.description = f"Three iterations of one warp. {'; '.join(told)}."
-
-
-def cut_row(picture):
-    """What the warps of three tiles do that share a row; the middle one starts last."""
-    left, unit, height = 160, 20.0, 48
-    hues = [colour(at) for at in (3, 16, 28)]
-    doings = (  # tile, begin, end, its text
-        (0, 0, 29, "counter 3 to 2; its other rows, then its part of the row"),
-        (1, 6, 24, "counter 1 to 0: it started last"),
-        (2, 2, 10, "counter 2 to 1; its part"),
-        (2, 11, 27, "its other rows"),
-    )
-    for tile in range(3):
-        picture.text(10, 56 + height * tile, f"warp of tile {tile + 1}", "ink")
-    for tile, begin, end, text in doings:
-        x, y = left + begin * unit, 44 + height * tile
-        picture.rect(x, y, (end - begin) * unit, 18, fill=hues[tile], opacity=".6")
-        picture.text(x + 5, y + 13, text, "ink small")
-    y = 44 + height
-    polls, adds = left + 24 * unit, left + 30 * unit
-    picture.rect(polls, y, adds - polls, 18, class_="drag")
-    picture.text(polls + 4, y + 32, "polls the sums of tiles 1 and 3", "soft small")
-    picture.rect(adds, y, 3.5 * unit, 18, fill=hues[1])
-    picture.text(adds + 6, y + 13, "adds, y[r]", "p small")
-    for tile, at in ((0, 29), (2, 10)):
-        x, top = left + at * unit, 44 + height * tile
-        picture.rect(x, top, unit, 18, class_="frame")
-        picture.text(
-            x + unit / 2, top + (-5 if tile == 0 else 32), "publishes", "soft small", "middle"
-        )
-        picture.line(
-            x + unit / 2,
-            top + (18 if tile == 0 else 0),
-            *((adds + 6, y) if tile == 0 else (polls + 8, y + 18)),
-            stroke=hues[tile],
-            stroke_width="1.6",
-            stroke_dasharray="4 3",
-        )
-    picture.note(
-        44 + 3 * height + 12,
-        "Row r lies in three tiles, so its counter is 3. The warp that finds a 1 knows that the two others have started: each of them has published its sum, "
-        "or will, without waiting",
-        "for anybody. Time goes to the right.",
-    )
-    picture.description = (
-        "Warps of tiles 1 and 3 start, count the row's counter down, and publish their partial sums. The warp of tile 2 starts last, "
-        "polls both sums, adds them and writes y."
-    )
+# --- With no trace: numbers of pages --------------------------------------------------------------
 
 
 def versions(picture):
@@ -1662,64 +1585,6 @@ def versions(picture):
     )
 
 
-def states_of_a_node(picture):
-    """What a wireless node does with one packet at hand, with windows of 2 and 4 slots: the moves of wlan.cpp."""
-
-    def box(x, y, text, wide=86, class_="box"):
-        picture.rect(x - wide / 2, y - 14, wide, 28, class_=class_, rx=6, stroke_width="1.2")
-        picture.text(x, y + 4, text, "ink small", "middle")
-
-    def arrow(x1, y1, x2, y2, text="", above=-6, hue=colour(4)):
-        picture.line(x1, y1, x2, y2, stroke=hue, stroke_width="1.6")
-        length = math.hypot(x2 - x1, y2 - y1)
-        dx, dy = (x2 - x1) / length * 7, (y2 - y1) / length * 7
-        points = f"{x2:.1f},{y2:.1f} {x2 - dx - dy / 2:.1f},{y2 - dy + dx / 2:.1f} {x2 - dx + dy / 2:.1f},{y2 - dy - dx / 2:.1f}"
-        picture.add("polygon", points=points, fill=hue)
-        if text:
-            picture.text((x1 + x2) / 2, (y1 + y2) / 2 + above, text, "soft small", "middle")
-
-    busy, free = colour(29), colour(13)
-    box(70, 70, "idle, no packet", 100)
-    arrow(120, 64, 197, 64, "λ: a packet")
-    for k, (x, slots) in enumerate(((250, 2), (560, 4))):
-        box(x, 70, f"look, {plural(k, 'failure')}", 106)
-        pitch = 62
-        for slot in range(slots, 0, -1):
-            at = x + (slots - slot) * pitch - 20
-            box(at, 170, f"{slot} left", 50)
-            arrow(x - 10, 84, at, 156, hue=busy)
-            if slot > 1:
-                arrow(at + 25, 170, at + pitch - 25, 170, "η")
-        last = x + (slots - 1) * pitch - 20
-        if k == 0:
-            arrow(last + 12, 156, 507, 80, "η: look again", above=28)
-            picture.text(x - 24, 124, "η p / 2 each", "soft small", "end")
-        else:
-            arrow(last + 8, 156, x + 53, 82, "η", above=-8)
-            picture.text(x - 24, 124, "η p / 4 each", "soft small", "end")
-    box(405, 250, "send", 70)
-    for x in (250, 560):
-        side = -1 if x == 250 else 1
-        bend = x - 105 if side < 0 else x + 260
-        picture.line(x + side * 53, 76, bend, 100, stroke=free, stroke_width="1.6")
-        picture.line(bend, 100, bend, 250, stroke=free, stroke_width="1.6")
-        arrow(bend, 250, 405 + side * 37, 250, "η (1 - p): the channel is free", hue=free)
-    picture.line(405, 264, 405, 284, stroke=colour(4), stroke_width="1.6")
-    picture.line(405, 284, 40, 284, stroke=colour(4), stroke_width="1.6")
-    arrow(40, 284, 40, 85)
-    picture.text(220, 298, "μ: sent", "soft small", "middle")
-    picture.note(
-        322,
-        "Rates beside the arrows. Red: the channel is taken, and the node draws how many slots it waits. Windows here: W = 2 slots, then 4.",
-        "After the last failure (m = 1) the window stays. With more packets, each box but idle comes once per number of packets, and an arrival (λ) leads to the same",
-        "box of the next number.",
-    )
-    picture.description = (
-        "States of a wireless node: idle; look, which leads to send when the channel is free and to a drawn number of slots when it is taken; "
-        "the slots count down and lead to the next look, whose window is twice as large; send leads back to idle."
-    )
-
-
 # --- All of them ----------------------------------------------------------------------------------
 
 
@@ -1728,6 +1593,7 @@ UNEVEN = "fem:64,block=1"
 GRAPH = "rmat:scale=10,edge_factor=24,symmetric=1,permute=1"
 STEPS = "steps --gpus 2"
 SPARSITY = "sparsity"
+EDITED = "06_cut_row", "06_in_flight", "08_states"
 
 
 # {name: (title, how it is drawn, the matrices and kernels that are traced for it)}
@@ -1803,8 +1669,6 @@ PICTURES = {
         tiles,
         ("powerlaw:600x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass"),
     ),
-    "06_in_flight": ("Loads in flight: columns and values of three iterations", loads_in_flight),
-    "06_cut_row": ("A row in three tiles: who counts, who publishes, who waits", cut_row),
     "06_versions": ("Ten versions of one pass beside cuSPARSE, on an H200", versions),
     "07_timeline": (
         "lightspmv_warp: rows go to the warps that are free",
@@ -1830,7 +1694,6 @@ PICTURES = {
         (GRAPH, "csr_vector_32"),
         (f"{GRAPH},order=columns", "csr_vector_32"),
     ),
-    "08_states": ("A wireless node with a packet, as a Markov chain", states_of_a_node),
     "08_chain": (
         "dia_csr: what it stores of a Markov chain",
         chain,
