@@ -98,15 +98,14 @@ def is_renamed(record):
 
 def code_note(records):
     """A sentence on those of `records` that were measured with other code, or nothing."""
-    kernels = sorted({r["kernel"] for r in records if code_state(r) == OTHER_CODE})
-    return (
-        [
-            f"Measured with other machine code than today's build has: {', '.join(kernels)}; `make evidence` tells how to "
-            "measure again."
-        ]
-        if kernels
-        else []
-    )
+    kernels = ", ".join(sorted({r["kernel"] for r in records if code_state(r) == OTHER_CODE}))
+    note = f"Measured with other machine code than today's build has: {kernels};"
+    return [f"{note} `make evidence` tells how to measure again."] * bool(kernels)
+
+
+def daggers(records):
+    """The same as the note of a table, which marks them with a dagger."""
+    return [f"† {note}" for note in code_note(records)]
 
 
 def is_current(record):

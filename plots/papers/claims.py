@@ -1,11 +1,11 @@
-"""Do the papers' claims hold? Each headline claim, the paper's number, ours, and why it moved.
+"""Do the papers' claims hold? Each headline claim of claims.toml, the paper's number, ours, and why it moved.
 
-The numbers come from plots/published and from records; the sentences on why are written by hand, say
-what the kernels do, and are shown beside a number only. Read them again when the numbers change.
-"""
+The numbers come from plots/published and from records."""
 
 import math
 import re
+from collections import Counter
+from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
@@ -14,15 +14,8 @@ import godwin
 import he_gao
 import lightspmv
 from published import published
-from records import (
-    OTHER_CODE,
-    TIME_CLASSES,
-    code_note,
-    code_state,
-    milliseconds,
-    number,
-    time_class,
-)
+from records import OTHER_CODE, TIME_CLASSES, daggers, code_state, milliseconds, number, time_class
+from sets import tomllib
 from tables import DASH, Table
 
 NOT_YET = "not measured yet"
@@ -30,12 +23,8 @@ ALG1 = ["cusparse_csr_alg1"]
 PRECISIONS = ("f32", "f64")
 HOLDS, WEAKER, FELL = "holds", "weaker", "fell"
 UNJUDGED = "cannot be judged here"
-RULES = (
-    "Holds: at least 90% of the paper's number, the same order, or within 5% in the mean where it says *the same*. Fell: a speed-up that at most half of the matrices "
-    "show (here the paper's method is no faster on most of them), a mean within 5% of 1, a share or efficiency below "
-    "half of the paper's, another order. Weaker: what lies between; of two precisions the lower verdict counts. Cannot be judged here: what the claim is about is not "
-    "in our matrices, or the paper does not say enough; the text says what is needed. On stand-ins: on how many of the matrices."
-)
+SAID = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+RULES = SAID["rules"]
 
 
 class Ours(NamedTuple):
@@ -78,61 +67,32 @@ def verdict_of_share(ours, theirs):
     return HOLDS if ours >= 0.9 * theirs else FELL if ours < theirs / 2 else WEAKER
 
 
-def both(texts, note=""):
-    """One text of two precisions, or None if there is neither."""
-    if not any(texts):
-        return None
-    return " and ".join(text or DASH for text in texts) + (f" ({note})" if note else "")
-
-
 def by_class(data, pairs, own):
     """The means of both precisions' speed-ups {matrix: ratio} of `own` kernels, by how long these take."""
     texts = []
+    classes = [
+        {m: time_class(milliseconds(data.fastest(m, p, own))) for m in ratios}
+        for p, ratios in zip(PRECISIONS, pairs)
+    ]
     for name in TIME_CLASSES:
-        of = [
-            [
-                ratio
-                for m, ratio in ratios.items()
-                if time_class(milliseconds(data.fastest(m, p, own))) == name
-            ]
-            for p, ratios in zip(PRECISIONS, pairs)
-        ]
+        of = [[r[m] for m in r if at[m] == name] for r, at in zip(pairs, classes)]
         if any(of):
             means = (number(mean(ratios)) if ratios else DASH for ratios in of)
             texts.append(f"{name} {' and '.join(means)}")
     return f"by our time: {', '.join(texts)}"
 
 
-def over(matrices, own, rival, theirs, claimed, said, note):
-    """A claim that `own` kernels are `claimed` times as fast as the `rival` in the mean. `said`: the text of one precision's
-    speed-ups; `note`: that on both."""
-
-    def ours(data):
-        pairs = [data.speedups(matrices, p, own, rival) for p in PRECISIONS]
-        found = [list(of.values()) for of in pairs]
-        text = both(
-            [said(f) if f else None for f in found], f"{note(found)}; {by_class(data, pairs, own)}"
-        )
-        sources = tuple(data.source(m) for m in dict(pairs[0], **pairs[1]))
-        return text and Ours(text, verdict_of_ratios(sum(found, []), claimed), sources)
-
-    return theirs, ours
-
-
 # --- PCSR -----------------------------------------------------------------------------------------
 
 
 def pcsr_over(rival, patterns=None):
-    claimed = [
-        published("he_gao_2016_speedups").value("speedup", rival=rival, precision=p)
-        for p in PRECISIONS
-    ]
+    table = published("he_gao_2016_speedups")
+    claimed = [table.value("speedup", rival=rival, precision=p) for p in PRECISIONS]
 
     def ours(data):
         matrices, own = he_gao.NONZEROS, he_gao.PCSR["PCSR"]
-        pairs = [
-            data.speedups(matrices, p, own, patterns or he_gao.RIVALS[rival]) for p in PRECISIONS
-        ]
+        of_rival = patterns or he_gao.RIVALS[rival]
+        pairs = [data.speedups(matrices, p, own, of_rival) for p in PRECISIONS]
         of = [he_gao.subsets(ratios) for ratios in pairs if ratios]
         if not of:
             return None
@@ -156,19 +116,12 @@ def pcsr_bandwidth():
 
     def ours(data):
         of = {m: data.times.get((m, "f64", "pcsr_texture")) for m in of_table}
-        found = {
-            m: he_gao.share_of_peak(r, "cold", "median")
-            for m, r in of.items()
-            if r and r["compulsory_bytes"] > he_gao.LARGE
-        }
-        if not found:
+        of = {m: r for m, r in of.items() if r and r["compulsory_bytes"] > he_gao.LARGE}
+        if not of:
             return None
-        most = max(found.values())
-        return Ours(
-            f"{most:.0f}% (cold L2; the {len(found)} matrices of which PCSR moves over 200 MB)",
-            verdict_of_share(most, claimed),
-            tuple(data.source(m) for m in found),
-        )
+        most = max(he_gao.share_of_peak(r, "cold") for r in of.values())
+        text = f"{most:.0f}% (cold L2; the {len(of)} matrices of which PCSR moves over 200 MB)"
+        return Ours(text, verdict_of_share(most, claimed), tuple(map(data.source, of)))
 
     return f"{claimed:.0f}%, of table 3's times", ours
 
@@ -180,14 +133,10 @@ def pcsr_parallel(figure):
     theirs = f"{claimed:.1f}%"
 
     def ours(data):
-        def records_of(best):
-            return {
-                m: r
-                for (m, way), r in he_gao.efficiencies(data, gpus, exchange, ours=best).items()
-                if way == "II" and m in matrices
-            }
-
-        records, best = records_of(False), records_of(True)
+        every = (he_gao.efficiencies(data, gpus, exchange, ours=own) for own in (False, True))
+        records, best = (
+            {m: r for (m, way), r in of.items() if way == "II" and m in matrices} for of in every
+        )
         found = {m: r["percent"] for m, r in records.items()}
         if not found:
             return None
@@ -198,9 +147,8 @@ def pcsr_parallel(figure):
             text += (
                 f"; on the {len(alike)} measured with both {mean(found[m] for m in alike):.1f}%, and our fastest kernel and way "
                 f"{mean(best[m]['percent'] for m in alike):.1f}%"
-                + " †"
-                * any(code_state(best[m]) == OTHER_CODE for m in alike)
             )
+            text += " †" * any(code_state(best[m]) == OTHER_CODE for m in alike)
         sources = tuple(r["source"] for r in records.values())
         return Ours(text, verdict_of_share(mean(percent), claimed), sources)
 
@@ -223,11 +171,14 @@ def halves(data):
     """{matrix: (share of the heavier half of the rows that the paper's times imply, that of the nonzeros here)} of stand-ins."""
     found = {}
     for row in published("he_gao_2016_table3"):
-        for r in data.multigpu:
-            if (r["matrix"], r["partition"], r["gpus"]) == (row["matrix"], "rows", 2):
-                if r["source"] == "stand-in":
-                    here = max(part["nnz"] for part in r["parts"]) / r["nnz"]
-                    found[row["matrix"]] = heavier_half(row), here
+        here = [
+            max(part["nnz"] for part in r["parts"]) / r["nnz"]
+            for r in data.multigpu
+            if (r["matrix"], r["partition"], r["gpus"]) == (row["matrix"], "rows", 2)
+            and r["source"] == "stand-in"
+        ]
+        if here:
+            found[row["matrix"]] = heavier_half(row), here[-1]
     return found
 
 
@@ -254,38 +205,29 @@ def pcsr_balance(figure):
         own = he_gao.efficiencies(data, gpus, exchange)
         if not own:
             return None
-        own = {key: record for key, record in own.items() if record["source"] != "stand-in"}
-        pairs = [
-            tuple(own[row["matrix"], way]["percent"] for way in ("I", "II"))
-            for row in rows
-            if {(row["matrix"], "I"), (row["matrix"], "II")} <= set(own)
-        ]
-        share = ahead_in(pairs) / max(len(pairs), 1)
+        own = {key: r["percent"] for key, r in own.items() if r["source"] != "stand-in"}
         there = {row["matrix"]: pair for row, pair in zip(rows, claimed)}
+        both = {m: (own[m, "I"], own[m, "II"]) for m in there if {(m, "I"), (m, "II")} <= set(own)}
+        pairs = list(both.values())
+        if len(pairs) >= FEWEST:
+            share = ahead_in(pairs) / len(pairs)
+            fell = share <= 0.5
+            share_there = ahead_in(claimed) / len(claimed)
+            return Ours(said(pairs), FELL if fell else verdict_of_share(share, share_there))
         as_there = pairs and all(
-            (own[m, "II"]["percent"] > own[m, "I"]["percent"]) == (there[m][1] > there[m][0])
-            for m in there
-            if {(m, "I"), (m, "II")} <= set(own)
+            (b > a) == (there[m][1] > there[m][0]) for m, (a, b) in both.items()
         )
-        if len(pairs) < FEWEST:
-            uneven = {m: of for m, of in halves(data).items() if of[0] - of[1] > UNEVEN}
-            text = f"needs the files of {', '.join(uneven)}; " * bool(uneven)
-            of = sorted({matrix for matrix, _ in own})
-            text += f"real files here: {len(of)} of {len(rows)}"
-            text += f" ({', '.join(of)}{', the same order' * bool(as_there)})" * bool(of)
-            if uneven:
-                there, here = (
-                    f"{100 * min(s):.0f}% to {100 * max(s):.0f}%" for s in zip(*uneven.values())
-                )
-                text += (
-                    f"; the heavier half of those that are needed has {there} of the work by the paper's times, {here} of the nonzeros "
-                    "in the stand-ins"
-                )
-            return Ours(text, UNJUDGED)
-        fell = share <= 0.5
-        return Ours(
-            said(pairs), FELL if fell else verdict_of_share(share, ahead_in(claimed) / len(claimed))
-        )
+        uneven = {m: of for m, of in halves(data).items() if of[0] - of[1] > UNEVEN}
+        text = f"needs the files of {', '.join(uneven)}; " * bool(uneven)
+        of = sorted({matrix for matrix, _ in own})
+        text += f"real files here: {len(of)} of {len(rows)}"
+        text += f" ({', '.join(of)}{', the same order' * bool(as_there)})" * bool(of)
+        if uneven:
+            shares = zip(*uneven.values())
+            work, here = (f"{100 * min(of):.0f}% to {100 * max(of):.0f}%" for of in shares)
+            text += f"; the heavier half of those that are needed has {work} of the work"
+            text += f" by the paper's times, {here} of the nonzeros in the stand-ins"
+        return Ours(text, UNJUDGED)
 
     return theirs, ours
 
@@ -294,24 +236,27 @@ def pcsr_balance(figure):
 
 
 def light(rival, theirs, claimed, said):
-    """Of the warp level over a rival."""
-    return over(
-        lightspmv.MATRICES,
-        lightspmv.LEVELS["warp"],
-        rival,
-        " and ".join(theirs),
-        mean(claimed),
-        said,
-        lambda found: f"{max(map(len, found))} of {len(lightspmv.MATRICES)} matrices",
-    )
+    """Of the warp level over the `rival`, in the mean `claimed` times. `said`: the text of one precision's speed-ups."""
+    own, matrices = lightspmv.LEVELS["warp"], lightspmv.MATRICES
+
+    def ours(data):
+        pairs = [data.speedups(matrices, p, own, rival) for p in PRECISIONS]
+        if not any(pairs):
+            return None
+        ratios = [list(of.values()) for of in pairs]
+        text = " and ".join(said(of) if of else DASH for of in ratios)
+        count = f"{max(map(len, pairs))} of {len(matrices)} matrices"
+        text += f" ({count}; {by_class(data, pairs, own)})"
+        sources = tuple(map(data.source, {**pairs[0], **pairs[1]}))
+        return Ours(text, verdict_of_ratios(sum(ratios, []), mean(claimed)), sources)
+
+    return " and ".join(theirs), ours
 
 
 def light_over(rival, patterns=None):
     means, most = (
-        [
-            published("lightspmv_poster_text").value(rival=rival, what=what, precision=p)
-            for p in PRECISIONS
-        ]
+        [text.value(rival=rival, what=what, precision=p) for p in PRECISIONS]
+        for text in [published("lightspmv_poster_text")]
         for what in ("mean", "max")
     )
     return light(
@@ -324,10 +269,8 @@ def light_over(rival, patterns=None):
 
 def light_levels(vector):
     """The warp level over a vector level: the poster's central claim."""
-    claimed = [
-        [float(row[f"speedup_{p}"]) for row in published("lightspmv_poster_table")]
-        for p in PRECISIONS
-    ]
+    table = published("lightspmv_poster_table")
+    claimed = [[float(row[f"speedup_{p}"]) for row in table] for p in PRECISIONS]
 
     def spread(values):
         return f"{number(min(values))} to {number(max(values))}, mean {number(mean(values))}"
@@ -343,30 +286,21 @@ def markov_best():
     theirs = f"CSR up to {limit:,.0f} rows, HYB above"
 
     def ours(data):
-        texts, as_said = [], []
-        for size, keep, said in (
-            ("up to", lambda rows: rows <= limit, "CSR"),
-            ("above", lambda rows: rows > limit, "HYB"),
-        ):
-            wins = {}
-            for row in published("bylina_2011_table3"):
-                if keep(int(row["rows"])):
-                    of = {
-                        k: data.fastest(row["matrix"], "f32", p) for k, p in bylina.FORMATS.items()
-                    }
-                    # Without all four formats there is no best of them.
-                    if all(of.values()):
-                        best = min(of, key=lambda k: milliseconds(of[k])).upper()
-                        wins[best] = wins.get(best, 0) + 1
-            if wins:
-                order = sorted(wins, key=wins.get, reverse=True)
-                texts.append(f"{size}: " + ", ".join(f"{k} on {wins[k]}" for k in order))
-                as_said.append(order[0] == said)
-        return (
-            Ours("; ".join(texts), HOLDS if all(as_said) else WEAKER if any(as_said) else FELL)
-            if texts
-            else None
+        wins = {"up to": Counter(), "above": Counter()}
+        for row in published("bylina_2011_table3"):
+            of = {k: data.fastest(row["matrix"], "f32", p) for k, p in bylina.FORMATS.items()}
+            if all(of.values()):  # without all four formats there is no best of them
+                best = min(of, key=lambda k: milliseconds(of[k])).upper()
+                wins["up to" if int(row["rows"]) <= limit else "above"][best] += 1
+        wins = {size: of.most_common() for size, of in wins.items() if of}
+        if not wins:
+            return None
+        said = {"up to": "CSR", "above": "HYB"}
+        right = [of[0][0] == said[size] for size, of in wins.items()]
+        text = "; ".join(
+            f"{s}: {', '.join(f'{k} on {n}' for k, n in of)}" for s, of in wins.items()
         )
+        return Ours(text, HOLDS if all(right) else WEAKER if any(right) else FELL)
 
     return theirs, ours
 
@@ -378,10 +312,7 @@ def markov_speedup():
         chains = published("bylina_2011_table3").matrices()
         cpu = bylina.host(data, 6)
         found = {
-            m: max(
-                filter(None, (bylina.speedup(data, m, kernel, cpu) for kernel in bylina.FORMATS)),
-                default=0,
-            )
+            m: max((bylina.speedup(data, m, format, cpu) or 0 for format in bylina.FORMATS))
             for m in chains
         }
         best, measured = max(found, key=found.get), sum(map(bool, found.values()))
@@ -418,10 +349,9 @@ def cds_over(rival, theirs, own, least=1, share=1.0):
             if ratios:
                 means = {dof: mean(of) for dof, of in ratios.items()}
                 told = sorted({min(means), max(means, key=means.get), max(means)})
+                told = ", ".join(f"{number(means[dof])} at {dof}" for dof in told)
                 verdicts.append(verdict_by_dof(ratios, least, share))
-                texts.append(
-                    f"{precision}: {', '.join(f'{number(means[dof])} at {dof}' for dof in told)}, {verdicts[-1]}"
-                )
+                texts.append(f"{precision}: {told}, {verdicts[-1]}")
         return Ours("; ".join(texts), lowest(verdicts)) if texts else None
 
     return theirs, ours
@@ -430,15 +360,9 @@ def cds_over(rival, theirs, own, least=1, share=1.0):
 def cds_bandwidth(theirs):
     def ours(data):
         counts = {
-            p: [
-                sum(of)
-                for of in zip(
-                    *(godwin.above_dia(data, of, p) for of in godwin.grids(data).values())
-                )
-            ]
-            for p in reversed(PRECISIONS)
+            p: godwin.all_above_dia(data, godwin.grids(data), p) for p in reversed(PRECISIONS)
         }
-        counts = {p: of for p, of in counts.items() if of and of[1]}
+        counts = {p: of for p, of in counts.items() if of[1]}
         if not counts:
             return None
         text = "; ".join(f"{p}: on {most} of {of}" for p, (most, of) in counts.items())
@@ -491,223 +415,59 @@ def figure_6():
 
 # --- All of them ----------------------------------------------------------------------------------
 
-# (paper, claim, (the paper's number, function of Data to Ours or None), the figure that shows it, why)
+# Of each claim of claims.toml: (the paper's number, function of Data to Ours or None).
+JUDGES = {
+    "pcsr.csr_scalar": pcsr_over("CSR-scalar"),
+    "pcsr.csr_vector": pcsr_over("CSR-vector"),
+    "pcsr.csrmv_alg1": pcsr_over("CSRMV", ALG1),
+    "pcsr.csrmv": pcsr_over("CSRMV"),
+    "pcsr.hybmv": pcsr_over("HYBMV"),
+    "pcsr.csr_adaptive": pcsr_over("CSR-Adaptive"),
+    "pcsr.row_lengths": figure_6(),
+    "pcsr.bandwidth": pcsr_bandwidth(),
+    "pcsr.figure_7": pcsr_parallel(7),
+    "pcsr.figure_8": pcsr_parallel(8),
+    "pcsr.figure_9": pcsr_parallel(9),
+    "pcsr.figure_10": pcsr_parallel(10),
+    "pcsr.balance_8": pcsr_balance(8),
+    "pcsr.balance_10": pcsr_balance(10),
+    "lightspmv.vector": light_levels("lightspmv_vector"),
+    "lightspmv.vector_inc": light_levels("lightspmv_vector_inc"),
+    "lightspmv.csr_scalar": light_over("CSR-Scalar"),
+    "lightspmv.csr_vector": light_over("CSR-Vector"),
+    "lightspmv.cusparse_alg1": light_over("cuSPARSE", ALG1),
+    "lightspmv.cusparse": light_over("cuSPARSE"),
+    "markov.best": markov_best(),
+    "markov.cpu": markov_speedup(),
+    "cds.dia": cds_over(godwin.FORMATS["DIA"], SAME_THEN_BETTER, PAPERS_CDS, least=2),
+    "cds.cds_b1": cds_over(["cds_b1"], SAME_THEN_BETTER, PAPERS_CDS, least=2),
+    "cds.ell": cds_over(godwin.FORMATS["ELL"], "better in most cases", PAPERS_CDS, share=0.51),
+    "cds.csr": cds_over(godwin.FORMATS["CSR"], "better in all cases", PAPERS_CDS),
+    "cds.bandwidth": cds_bandwidth("in most cases"),
+    "emmanuel.atomics": over_sequential(["atomic_coo"]),
+    "emmanuel.scan": over_sequential(["segscan_block"]),
+}
+
+
+class Claim(NamedTuple):
+    paper: str
+    claim: str
+    figure: str  # that shows it
+    why: str  # the numbers moved
+    theirs: str
+    ours: object  # function of Data
+
+
 CLAIMS = [
-    (
-        "PCSR",
-        "times as fast as CSR-scalar, f32 and f64",
-        pcsr_over("CSR-scalar"),
-        "he_gao_2016_figure4",
-        "a C2050 has little cache for a warp's scattered loads; now the L1 serves a sector that was asked for before, and "
-        "PCSR's middle array doubles what must move",
-    ),
-    (
-        "PCSR",
-        "times as fast as CSR-vector",
-        pcsr_over("CSR-vector"),
-        "he_gao_2016_figure4",
-        "csr_vector takes 2 to 32 lanes by the mean length of a row, and has no middle array",
-    ),
-    (
-        "PCSR",
-        "times as fast as cuSPARSE's CSR, ALG1 without preprocess",
-        pcsr_over("CSRMV", ALG1),
-        "he_gao_2016_figure4",
-        "the algorithm that cuSPARSE takes unless asked; on few long rows it is slow, which makes the mean",
-    ),
-    (
-        "PCSR",
-        "the same, the fastest of its CSR algorithms per matrix, preprocess not timed",
-        pcsr_over("CSRMV"),
-        "he_gao_2016_figure4",
-        "cuSPARSE has since got balanced algorithms that read CSR once, as the one-pass PCSR of step 06 does",
-    ),
-    (
-        "PCSR",
-        "times as fast as cuSPARSE's HYB",
-        pcsr_over("HYBMV"),
-        "he_gao_2016_figure4",
-        "cuSPARSE dropped HYB; step 08's stands for it, and has no middle array to write and to read",
-    ),
-    (
-        "PCSR",
-        "times as fast as CSR-Adaptive",
-        pcsr_over("CSR-Adaptive"),
-        "he_gao_2016_figure4",
-        "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits",
-    ),
-    (
-        "PCSR",
-        "figure 6, which is lost",
-        figure_6(),
-        "he_gao_2016_figure4",
-        "a stand-in's row lengths are its recipe's, and cont-300 is rebuilt",
-    ),
-    (
-        "PCSR",
-        "greatest share of the peak bandwidth, bytes of y = Ax in CSR, f64",
-        pcsr_bandwidth(),
-        "he_gao_2016_figure5",
-        "of a data sheet, which a copy does not reach either. The paper's own 90% and 75% count bytes in a way that it does not give, and "
-        "the times to count them again it prints for f64 alone",
-    ),
-    (
-        "PCSR",
-        "mean efficiency of PCSR-II on 2 GPUs, no communication",
-        pcsr_parallel(7),
-        "he_gao_2016_figures_7_to_10",
-        "large matrices scale as they did; of a small one a product takes tens of microseconds now, and launching on every GPU and waiting "
-        "for all is part of it",
-    ),
-    (
-        "PCSR",
-        "the same on 4 GPUs",
-        pcsr_parallel(8),
-        "he_gao_2016_figures_7_to_10",
-        "as above, with twice the launches",
-    ),
-    (
-        "PCSR",
-        "with communication, 2 GPUs",
-        pcsr_parallel(9),
-        "he_gao_2016_figures_7_to_10",
-        "NVLink for PCI Express, but a step also waits for launches and for the other GPU, and these waits have shrunk less than products",
-    ),
-    (
-        "PCSR",
-        "with communication, 4 GPUs",
-        pcsr_parallel(10),
-        "he_gao_2016_figures_7_to_10",
-        "as above, and with `parts` a GPU waits for copies from three others",
-    ),
-    (
-        "PCSR",
-        "PCSR-II against PCSR-I on 4 GPUs, no communication",
-        pcsr_balance(8),
-        "he_gao_2016_figures_7_to_10",
-        "a stand-in's recipe spreads nonzeros over all rows alike, so that both partitions cut it in nearly the same place",
-    ),
-    (
-        "PCSR",
-        "the same with communication",
-        pcsr_balance(10),
-        "he_gao_2016_figures_7_to_10",
-        "as above; and a step waits for launches and copies far longer than the parts' products differ",
-    ),
-    (
-        "LightSpMV",
-        "warp level over vector level, f32 and f64",
-        light_levels("lightspmv_vector"),
-        "lightspmv_levels",
-        "nvcc aggregates the atomics of the vector level within a warp, so that both fetch by one atomic per warp (step 07)",
-    ),
-    (
-        "LightSpMV",
-        "the same, with atomics that nvcc does not aggregate",
-        light_levels("lightspmv_vector_inc"),
-        "lightspmv_levels",
-        "as the poster's GPUs executed it: one atomic per vector, all on one address",
-    ),
-    (
-        "LightSpMV",
-        "times as fast as CUSP's CSR-Scalar, f32 and f64",
-        light_over("CSR-Scalar"),
-        "lightspmv_speedups",
-        "the caches again; and one counter for all warps is asked by many more of them",
-    ),
-    (
-        "LightSpMV",
-        "times as fast as CUSP's CSR-Vector",
-        light_over("CSR-Vector"),
-        "lightspmv_speedups",
-        "fetching rows costs an atomic and a wait that fixed rows do not; step 07 shows what more counters give back",
-    ),
-    (
-        "LightSpMV",
-        "times as fast as cuSPARSE's CSR, ALG1 without preprocess",
-        light_over("cuSPARSE", ALG1),
-        "lightspmv_speedups",
-        "as below; LightSpMV's own setup is one counter",
-    ),
-    (
-        "LightSpMV",
-        "the same, the fastest of its CSR algorithms per matrix, preprocess not timed",
-        light_over("cuSPARSE"),
-        "lightspmv_speedups",
-        "cuSPARSE has had balanced algorithms since; LightSpMV leaves a long row to one vector",
-    ),
-    (
-        "Markov chains",
-        "the best of COO, CSR, ELL and HYB",
-        markov_best(),
-        "bylina_2011_figure10",
-        "CSR is a warp per row here, as in the paper, and a row of five nonzeros keeps 5 of 32 lanes busy; a thread per row is faster "
-        "than all four from 650,000 rows on (step 08). HYB and COO take several launches, which small chains feel",
-    ),
-    (
-        "Markov chains",
-        "speed-up over the CPU, f32",
-        markov_speedup(),
-        "bylina_2011_figure12",
-        "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop; its library is "
-        "oneMKL where that was measured on all chains, as the paper's was MKL",
-    ),
-    (
-        "CDS",
-        "times as fast as DIA",
-        cds_over(godwin.FORMATS["DIA"], SAME_THEN_BETTER, PAPERS_CDS, least=2),
-        "godwin_2012_figure7",
-        "a block of b x b entries lies on 2b - 1 diagonals, and DIA stores them whole; at 1 they are one format, and "
-        "products of a few microseconds differ from run to run. The gain is greatest where the L2 may still keep a part of CDS, but hardly any of DIA",
-    ),
-    (
-        "CDS",
-        "the same, DIA in the code of CDS (cds_b1)",
-        cds_over(["cds_b1"], SAME_THEN_BETTER, PAPERS_CDS, least=2),
-        "godwin_2012_figure7",
-        "our DIA lacks what our CDS has: streaming loads, fixed blocks, eight loads in flight. With them a part of the gain goes",
-    ),
-    (
-        "CDS",
-        "times as fast as ELLPACK",
-        cds_over(godwin.FORMATS["ELL"], "better in most cases", PAPERS_CDS, share=0.51),
-        "godwin_2012_figure7",
-        "CDS reads no column indices, which are a third of ELLPACK's bytes in f64 and half in f32",
-    ),
-    (
-        "CDS",
-        "times as fast as CSR",
-        cds_over(godwin.FORMATS["CSR"], "better in all cases", PAPERS_CDS),
-        "godwin_2012_figure7",
-        "no column indices, and coalesced whatever the length of a row; the paper's CSR was PETSc's, which is cuSPARSE's today",
-    ),
-    (
-        "CDS",
-        "bandwidth higher than DIA's, several degrees of freedom",
-        cds_bandwidth("in most cases"),
-        "godwin_2012_figure8",
-        "each format's own bytes, cold; DIA's many zeros stream well, too",
-    ),
-    (
-        "Emmanuel and Vorobyev",
-        "atomics over a sequential loop",
-        over_sequential(["atomic_coo"]),
-        "ladder",
-        "atomics on one address queue up, and still thousands of threads wait at a time",
-    ),
-    (
-        "Emmanuel and Vorobyev",
-        "segmented scan over a sequential loop",
-        over_sequential(["segscan_block"]),
-        "ladder",
-        "whatever the rows, every thread has the same number of nonzeros",
-    ),
+    Claim(**SAID[paper][name], theirs=theirs, ours=ours)
+    for key, (theirs, ours) in JUDGES.items()
+    for paper, name in [key.split(".")]
 ]
 
 
 def judged(devices):
     """Of each claim: paper, claim, the paper's number, [ours on each device], figure, and, beside numbers only, why."""
-    for paper, claim, (theirs, ours), figure, why in CLAIMS:
+    for paper, claim, figure, why, theirs, ours in CLAIMS:
         found = [ours(data) or Ours(NOT_YET, "") for data in devices]
         yield paper, claim, theirs, found, figure, why if any(of.verdict for of in found) else ""
 
@@ -735,29 +495,18 @@ def short_table(*devices):
     for paper, claim, theirs, found, *_ in judged(devices):
         data, of = first_measured(devices, found)
         if of.verdict:
-            other = f" ({data.device})" if data is not devices[0] else ""
-            rows.append(
-                [
-                    paper,
-                    claim,
-                    theirs,
-                    re.sub(r" \([^()]*\)(;.*)?$", "", of.text) + other,
-                    of.told + elsewhere(devices, found, data),
-                ]
-            )
-    counts = "; ".join(
+            text = re.sub(r" \([^()]*\)(;.*)?$", "", of.text)
+            text += f" ({data.device})" * (data is not devices[0])
+            rows.append([paper, claim, theirs, text, of.told + elsewhere(devices, found, data)])
+    told = [
         f"{verdict}: {sum(row[-1].startswith(verdict) for row in rows)}"
         for verdict in (HOLDS, WEAKER, FELL, UNJUDGED)
+    ]
+    note = (
+        f"Of {len(CLAIMS)} claims, {'; '.join(told)}; not measured yet: {len(CLAIMS) - len(rows)}."
     )
-    return Table(
-        "Do the claims hold?",
-        ["paper", "claim", "there", f"here: {devices[0].device}", "verdict"],
-        rows,
-        [
-            f"Of {len(CLAIMS)} claims, {counts}; not measured yet: {len(CLAIMS) - len(rows)}. {RULES}"
-        ],
-        words=5,
-    )
+    columns = ["paper", "claim", "there", f"here: {devices[0].device}", "verdict"]
+    return Table("Do the claims hold?", columns, rows, [f"{note} {RULES}"], words=5)
 
 
 def claimed(data):
@@ -767,20 +516,14 @@ def claimed(data):
 
 def claims_table(*devices):
     """One column per device, and why the numbers moved."""
-    rows = [
-        [paper, claim, theirs, *(of.text for of in found), why]
-        for paper, claim, theirs, found, _, why in judged(devices)
-    ]
+    here = [f"here: {data.device}" for data in devices]
     return Table(
         "Do the claims hold?",
-        ["paper", "claim", "there", *(f"here: {data.device}" for data in devices), "why it moved"],
-        rows,
+        ["paper", "claim", "there", *here, "why it moved"],
         [
-            "Warm times; averages are arithmetic means, as the papers' are. PCSR's speed-ups are of 15 of the 26 matrices of its table 2 there, "
-            "with 25,228 to 2,063,494 rows; the text names four of them. The first of two numbers is the mean over the 15 with the least speed-ups that "
-            "this leaves, the second that with the greatest. Where a mean in its text and its table disagree "
-            "(70.4%, where the text prints 65.69%), this is the table's. CDS: cds_texture, with x through a texture as the paper says; it prints no code.",
-            *(f"† {note}" for note in code_note([r for data in devices for r in claimed(data)])),
+            [p, c, theirs, *(of.text for of in all_of), why]
+            for p, c, theirs, all_of, _, why in judged(devices)
         ],
+        [SAID["note"], *daggers([r for data in devices for r in claimed(data)])],
         words=4 + len(devices),
     )

@@ -53,6 +53,12 @@ def above_dia(data, of, precision):
     return sum(higher), len(higher)
 
 
+def all_above_dia(data, every, precision):
+    """The same of all grids together."""
+    counts = [above_dia(data, of, precision) for of in every.values()]
+    return tuple(map(sum, zip(*counts))) or (0, 0)
+
+
 def measured_grids(data, gaps, number):
     """Those of grids() on which CDS was measured, and remarks on the others."""
     gaps.remark(statements(number))
@@ -148,10 +154,7 @@ def figure8(data, gaps):
     """Figure 8: the bandwidth of CDS over that of DIA, each of its own bytes."""
     if not (every := measured_grids(data, gaps, 8)):
         return None
-    single, double = (
-        "{} of {}".format(*map(sum, zip(*(above_dia(data, of, p) for of in every.values()))))
-        for p in style.PRECISIONS
-    )
+    single, double = ("{} of {}".format(*all_above_dia(data, every, p)) for p in style.PRECISIONS)
     figure, panels = two_panels(
         f"In 2012 CDS used more of the bandwidth than DIA in most cases; on an {style.brief(data.device)} "
         f"it does at {double} points in double precision and at {single} in single precision",

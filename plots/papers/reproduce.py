@@ -72,7 +72,7 @@ def table():
     machine, lines = Known(records), []
     for row, names in zip(declared()["reproduce"], figures_of_rows()):
         shown = [f"[{name}](figures/{name}.png)" for name in names]
-        said = sum(figure in names for _, _, _, figure, _ in claims.CLAIMS)
+        said = sum(claim.figure in names for claim in claims.CLAIMS)
         jobs = jobs_of(row["sets"], machine)
         sets = " ".join(row["sets"])
         tools = {keys.get("tool") for one in row["sets"] for _, keys in groups_of(one)}

@@ -14,7 +14,7 @@ class Reproduce(Scratch):
     def test_every_figure_stands_once_and_every_claim_has_one(self):
         names = [name for row in reproduce.figures_of_rows() for name in row]
         self.assertEqual(sorted(names), sorted(figures.FIGURES))
-        self.assertLessEqual({figure for _, _, _, figure, _ in claims.CLAIMS}, set(names))
+        self.assertLessEqual({claim.figure for claim in claims.CLAIMS}, set(names))
 
     def test_every_set_that_is_shown_is_in_a_row(self):
         def parts(sets):
