@@ -59,32 +59,18 @@ class Table:
 
 
 def looks_table(title, data, rows, heads, theirs, ours, notes=()):
-    """The matrices of a paper, and what stands for them here. `theirs(row)`: cells below `heads`; `ours`: {head: text of what
-    `spmv info --json` said}."""
+    """The matrices of a paper, and what stands for them here. `theirs`: what stands below `heads`, of a row's fields, with | between;
+    `ours`: {head: the same of what `spmv info --json` said}."""
     lines = []
     for row in rows:
         info = data.shapes.get(row["matrix"])
-        source = info and info["matrix"]["source"]
-        lines.append(
-            [
-                row["matrix"],
-                *theirs(row),
-                *((look(info) if info else DASH) for look in ours.values()),
-                source or DASH,
-            ]
-        )
-    return Table(
-        title,
-        [
-            "matrix",
-            *heads,
-            *(f"ours: {head}" if not at else head for at, head in enumerate(ours)),
-            "source",
-        ],
-        lines,
-        notes,
-        dash="is a matrix that was not looked at: `make bench SET=shapes` looks at those that it can load.",
-    )
+        own = "|".join(ours.values()) + "|{matrix[source]}"
+        cells = own.format(**info).split("|") if info else [DASH] * (len(ours) + 1)
+        lines.append([row["matrix"], *theirs.format(**row).split("|"), *cells])
+    first, *others = ours
+    columns = ["matrix", *heads, f"ours: {first}", *others, "source"]
+    dash = "is a matrix that was not looked at: `make bench SET=shapes` looks at those that it can load."
+    return Table(title, columns, lines, notes, dash=dash)
 
 
 def cell(value):

@@ -13,11 +13,8 @@ PAPER = "Bylina, Bylina and Karwacki 2011"
 GPU, CPU = "Tesla C2050", "Core i7 950 with MKL"
 # The paper's formats, as CUSP's kernels multiply them, and the kernel that stands for each here.
 FORMATS = {"coo": ["coo"], "csr": ["csr_vector_shared"], "ell": ["ell"], "hyb": ["hyb"]}
-HOSTS = {
-    "mkl_csr": "oneMKL",
-    "eigen_csr": "Eigen",
-    "csr_openmp": "csr_openmp",
-}  # kernels of the CPU; the paper's is MKL
+# Kernels of the CPU; the paper's is MKL.
+HOSTS = {"mkl_csr": "oneMKL", "eigen_csr": "Eigen", "csr_openmp": "csr_openmp"}
 LOOKS = {  # of a format: colour and mark
     "cpu": (style.GREY, "x"),
     "coo": (style.BLACK, "v"),
@@ -36,18 +33,11 @@ def matrices_of(table):
 
 def host(data, table):
     """The first of HOSTS that was measured on all matrices of a table: a change of library must not look like one of matrix."""
-    return next(
-        (
-            kernel
-            for kernel in HOSTS
-            if all(
-                (m, p, kernel) in data.times
-                for m in matrices_of(table).matrices()
-                for p in style.PRECISIONS
-            )
-        ),
-        "csr_openmp",
-    )
+    names, every = matrices_of(table).matrices(), 2 * len(matrices_of(table))
+    there = {
+        k: sum((m, p, k) in data.times for m in names for p in style.PRECISIONS) for k in HOSTS
+    }
+    return next((kernel for kernel in HOSTS if there[kernel] == every), "csr_openmp")
 
 
 def threads_of(records):
@@ -61,12 +51,8 @@ def threads_of(records):
 
 def host_note(data, table, cpu):
     """Which library on which processor, with how many threads, and what its times leave out."""
-    of = [
-        data.times[m, p, cpu]
-        for m in matrices_of(table).matrices()
-        for p in style.PRECISIONS
-        if (m, p, cpu) in data.times
-    ]
+    keys = [(m, p, cpu) for m in matrices_of(table).matrices() for p in style.PRECISIONS]
+    of = [data.times[key] for key in keys if key in data.times]
     if not of:
         return f"CPU: {HOSTS[cpu]} on the host of the GPU (the paper: MKL)."
     before = max(r.get("preprocess_ms", 0) for r in of)
@@ -84,16 +70,15 @@ def remark(data, table):
         for m in matrices_of(table).matrices()
         if cpu != "mkl_csr" and (m, "f32", "mkl_csr") in data.times
     }
-    return (
-        "COO, ELL, HYB: kernels coo, ell and hyb of step 08; CSR: csr_vector_shared, a warp per row as in the paper's figure 9; "
-        + host_note(data, table, cpu)
-        + (
-            f" oneMKL was measured on {style.listed(faster)} only, and is {cell(min(faster.values()))} to {cell(max(faster.values()))} times "
-            "as fast there, in single precision."
-            if faster
-            else ""
+    text = "COO, ELL, HYB: kernels coo, ell and hyb of step 08; CSR: csr_vector_shared, a warp per row as "
+    text += f"in the paper's figure 9; {host_note(data, table, cpu)}"
+    if faster:
+        least, most = (cell(end(faster.values())) for end in (min, max))
+        text += (
+            f" oneMKL was measured on {style.listed(faster)} only, and is {least} to {most} times "
         )
-    )
+        text += "as fast there, in single precision."
+    return text
 
 
 def first_of(found, time, tie):
@@ -141,12 +126,8 @@ def picture(number, table, keep, title):
 
     def draw(data, gaps):
         sizes, cpu = matrices_of(table).nonzeros(), host(data, table)
-        times = {
-            row["matrix"]: row
-            for row in published(f"bylina_2011_table{table}")
-            if keep(sizes[row["matrix"]])
-        }
-        names = data.in_order(times)
+        times = {row["matrix"]: row for row in published(f"bylina_2011_table{table}")}
+        names = data.in_order({m: row for m, row in times.items() if keep(sizes[m])})
         patterns = {"cpu": [cpu], **FORMATS}
         theirs = {
             f: {m: 2e-9 * PRODUCTS * sizes[m] / float(times[m][f]) for m in names} for f in patterns
@@ -159,9 +140,8 @@ def picture(number, table, keep, title):
         own = {f: {m: gflops(r) for m, r in found["f32", f].items()} for f in patterns}
         then = first_of(theirs, lambda rate: -rate, lambda *_: False)
         now = fastest(found, "f32")
-        figure = style.new_figure(
-            1.5 + 0.42 * len(names), message(now, then, title, style.brief(data.device))
-        )
+        told = message(now, then, title, style.brief(data.device))
+        figure = style.new_figure(1.5 + 0.42 * len(names), told)
         sources = {m: data.source(m) for m in names}
         if set(sources.values()) == {"generated"}:  # no marks need to be told apart
             gaps.remark("All matrices are generated, as the paper's were.")
@@ -188,21 +168,17 @@ def picture(number, table, keep, title):
             f"Large: the fastest of the formats in a row, and what ties with it: {said(then)} on a {GPU}; {said(now) or 'not measured'} here. "
             "Lines: quartiles."
         )
-        if led := [
-            m
-            for m in names
-            if own["cpu"].get(m, 0)
-            > max((own[f][m] for f in FORMATS if m in own[f]), default=math.inf)
-        ]:
-            gaps.remark(
-                f"On {style.listed(led)} the CPU is faster than each format on the {data.device}."
-            )
+        best = {
+            m: max((own[f][m] for f in FORMATS if m in own[f]), default=math.inf) for m in names
+        }
+        if led := [m for m in names if own["cpu"].get(m, 0) > best[m]]:
+            said_of = f"On {style.listed(led)} the CPU is faster than each format"
+            gaps.remark(f"{said_of} on the {data.device}.")
         caption(data, gaps, number, table, found, sizes, names)
         return figure
 
-    draw.__doc__ = (
-        f"Figure {number}: GFLOP/s of COO, CSR, ELL and HYB on {title}, in single precision."
-    )
+    what = f"GFLOP/s of COO, CSR, ELL and HYB on {title}, in single precision"
+    draw.__doc__ = f"Figure {number}: {what}."
     return draw
 
 
@@ -213,10 +189,9 @@ def too_scattered(number, data):
         info = data.shapes.get(row["matrix"])
         if info and info["matrix"]["source"] == "stand-in":
             ratios[row["matrix"]] = info["dispersion"] / float(row["dispersion"])
-    said = [f"{m} {cell(r)} times" for m, r in ratios.items() if not 0.5 <= r <= 2]
-    return [
-        f"Stand-ins that are scattered otherwise than the paper's dispersions say: {', '.join(said)}."
-    ] * bool(said)
+    said = ", ".join(f"{m} {cell(r)} times" for m, r in ratios.items() if not 0.5 <= r <= 2)
+    text = f"Stand-ins that are scattered otherwise than the paper's dispersions say: {said}."
+    return [text] * bool(said)
 
 
 def fastest(found, precision):
@@ -234,31 +209,28 @@ def said(first):
 def caption(data, gaps, number, table, found, sizes, names):
     style.one_triangle(gaps, names, sizes)
     doubles = fastest(found, "f64")
-    greatest = published("bylina_2011_text").where(
-        figure=str(number), what="max_gflops", precision="f64"
-    )[0]
+    of_f64 = {"figure": str(number), "what": "max_gflops", "precision": "f64"}
+    [greatest] = published("bylina_2011_text").where(**of_f64)
     most = max((gflops(r) for f in FORMATS for r in found["f64", f].values()), default=math.nan)
     gaps.remark(
         f"CPU: {CPU} in 2011. In double precision the fastest is {said(doubles) or 'not measured'}; "
         f"the greatest speed was {greatest['words'].split(',')[0]} {greatest['value']} GFLOP/s there and is {cell(most)} here."
     )
-    gaps.remark(
-        f"The paper does not say of how many products its times are; {PRODUCTS} fit its text (table {table}). Matrices in the order of their nonzeros"
-        + (
-            f". Which chains are small the text does not say: here those of up to {SMALL:,} nonzeros."
-            if table == 6
-            else ", stand-ins last."
-        )
-        + f" {remark(data, table)} {style.WARM}"
-        + "".join(f" {note}" for note in too_scattered(table // 2, data))
+    order = (
+        f". Which chains are small the text does not say: here those of up to {SMALL:,} nonzeros."
     )
-    if uneven := {
-        r["matrix"] for r in gaps.found if milliseconds(r, quartile="upper") > 1.5 * milliseconds(r)
-    }:
-        worst = max(milliseconds(r, quartile="upper") / milliseconds(r) for r in gaps.found)
-        gaps.remark(
-            f"On {style.listed(sorted(uneven))} the slowest of the processes took up to {cell(worst)} times as long as the median; the records do not say why."
-        )
+    if table != 6:
+        order = ", stand-ins last."
+    parts = [remark(data, table), style.WARM, *too_scattered(table // 2, data)]
+    gaps.remark(
+        f"The paper does not say of how many products its times are; {PRODUCTS} fit its text (table {table}). "
+        f"Matrices in the order of their nonzeros{order} {' '.join(parts)}"
+    )
+    over = [(milliseconds(r, quartile="upper") / milliseconds(r), r["matrix"]) for r in gaps.found]
+    if uneven := {matrix for ratio, matrix in over if ratio > 1.5}:
+        said_of = f"On {style.listed(sorted(uneven))} the slowest of the processes took up to"
+        most = f"{cell(max(over)[0])} times as long as the median"
+        gaps.remark(f"{said_of} {most}; the records do not say why.")
 
 
 def sizes_table(number, data):
@@ -267,47 +239,38 @@ def sizes_table(number, data):
         data,
         published(f"bylina_2011_table{number}"),
         ["rows", "nonzeros", "in a column", "density", "dispersion"],
-        lambda row: [
-            row["rows"],
-            row["nonzeros"],
-            f"{row['min']} to {row['max']}",
-            row["density"],
-            row["dispersion"],
-        ],
+        "{rows}|{nonzeros}|{min} to {max}|{density}|{dispersion}",
         {
-            "nonzeros": lambda info: str(info["matrix"]["nnz"]),
-            "in a column": lambda info: f"{info['min_col']} to {info['max_col']}",
-            "density": lambda info: f"{info['mean_row']:.2f}",
-            "dispersion": lambda info: f"{info['dispersion']:.6f}",
+            "nonzeros": "{matrix[nnz]}",
+            "in a column": "{min_col} to {max_col}",
+            "density": "{mean_row:.2f}",
+            "dispersion": "{dispersion:.6f}",
         },
         notes=too_scattered(number, data),
     )
 
 
 def times_table(number, data):
-    rows = []
+    rows, cpu = [], host(data, number)
     for row in published(f"bylina_2011_table{number}"):
         cells = [data.label(row["matrix"])]
-        for kernel, patterns in {"cpu": [host(data, number)], **FORMATS}.items():
+        for kernel, patterns in {"cpu": [cpu], **FORMATS}.items():
             record = data.fastest(row["matrix"], "f32", patterns, kernel != "cpu")
-            cells += [
-                cell(1e6 * float(row[kernel]) / PRODUCTS),
-                cell(record and 1e3 * milliseconds(record)),
-            ]
+            theirs, own = 1e6 * float(row[kernel]) / PRODUCTS, record and 1e3 * milliseconds(record)
+            cells += [cell(theirs), cell(own)]
         rows.append(cells)
-    columns = ["matrix", f"CPU, CSR: {CPU}", f"here, {HOSTS[host(data, number)]}"] + [
-        text for k in FORMATS for text in (f"{k.upper()}: C2050", data.device)
-    ]
+    note = f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm."
     return Table(
         f"{PAPER}, table {number}: microseconds per product, single precision",
-        columns,
+        ["matrix", f"CPU, CSR: {CPU}", f"here, {HOSTS[cpu]}", *heads(data)],
         rows,
-        [
-            f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.",
-            remark(data, number),
-        ],
-        dash=f"is not measured yet: `{style.COMMAND}`.",
+        [note, remark(data, number)],
+        dash=style.NOT_YET,
     )
+
+
+def heads(data):
+    return [text for k in FORMATS for text in (f"{k.upper()}: C2050", data.device)]
 
 
 def speedup(data, matrix, kernel, cpu):
@@ -318,23 +281,13 @@ def speedup(data, matrix, kernel, cpu):
 
 
 def speedups_table(number, data):
-    rows = [
-        [data.label(row["matrix"])]
-        + [
-            text
-            for k in FORMATS
-            for text in (row[k], cell(speedup(data, row["matrix"], k, host(data, number))))
-        ]
-        for row in published(f"bylina_2011_table{number}")
-    ]
-    columns = ["matrix"] + [text for k in FORMATS for text in (f"{k.upper()}: C2050", data.device)]
-    return Table(
-        f"{PAPER}, table {number}: times as fast as the CPU, single precision",
-        columns,
-        rows,
-        [remark(data, number)],
-        dash=f"is not measured yet: `{style.COMMAND}`.",
-    )
+    rows, cpu = [], host(data, number)
+    for row in published(f"bylina_2011_table{number}"):
+        pairs = [(row[k], cell(speedup(data, row["matrix"], k, cpu))) for k in FORMATS]
+        rows.append([data.label(row["matrix"]), *sum(pairs, ())])
+    title = f"{PAPER}, table {number}: times as fast as the CPU, single precision"
+    columns, notes = ["matrix", *heads(data)], [remark(data, number)]
+    return Table(title, columns, rows, notes, dash=style.NOT_YET)
 
 
 FIGURES = {

@@ -58,26 +58,22 @@ def subsets(ratios):
 
 def figure4(data, gaps):
     """Figure 4: how many times as fast PCSR is as five algorithms, in both precisions."""
-    table, names = published("he_gao_2016_speedups"), data.in_order(NONZEROS)
+    names, own = data.in_order(NONZEROS), PCSR["PCSR"]
     said = {
-        (rival, p): (table.value("speedup", rival=rival, precision=p), None)
-        for rival in RIVALS
-        for p in style.PRECISIONS
+        (row["rival"], row["precision"]): (float(row["speedup"]), None)
+        for row in published("he_gao_2016_speedups")
     }
     single, double = (
-        sum(data.is_behind(names, p, PCSR["PCSR"], of) for of in RIVALS.values())
-        for p in style.PRECISIONS
+        sum(data.is_behind(names, p, own, of) for of in RIVALS.values()) for p in style.PRECISIONS
     )
     count = f"{single} of them" + f" (in double precision {double})" * (single != double)
-    message = (
-        f"PCSR beat all {len(RIVALS)} rivals on a {GPU}; on an {style.brief(data.device)} "
-        f"{count} beat it on most matrices"
-    )
+    message = f"PCSR beat all {len(RIVALS)} rivals on a {GPU}; on an {style.brief(data.device)} "
+    message += f"{count} beat it on most matrices"
     figure = style.against_rivals(data, gaps, names, PCSR, RIVALS, said, GPU, message)
     gaps.remark(
         f"Figure 4 itself is lost; the text has the mean speed-ups of the {GPU} on 15 matrices, without their names. Ours: ratios of median warm times on {len(names)} matrices, with their arithmetic mean, as the paper's. {REMARK}"
     )
-    if of := data.speedups(names, "f32", PCSR["PCSR"], RIVALS["CSR-scalar"]):
+    if of := data.speedups(names, "f32", own, RIVALS["CSR-scalar"]):
         least, greatest = (cell(fmean(ratios)) for ratios in subsets(of))
         gaps.remark(
             f"By which 15 of them the paper means, the mean over CSR-scalar in single precision is {least} to {greatest}."
@@ -108,42 +104,31 @@ def by_algorithm(gaps, message, summary, value, x, state="warm"):
 def alone_ahead(data, matrix):
     """The algorithm that is the fastest on a matrix in double precision, None if another ties with it."""
     found = {label: data.fastest(matrix, "f64", of) for label, of in ALGORITHMS.items()}
-    first, *others = sorted(
-        (k for k in found if found[k]), key=lambda k: milliseconds(found[k])
-    ) or [None]
-    return None if any(is_tie(found[first], found[k]) for k in others) else first
+    order = sorted((k for k in found if found[k]), key=lambda k: milliseconds(found[k]))
+    tied = any(is_tie(found[order[0]], found[k]) for k in order[1:])
+    return None if tied or not order else order[0]
 
 
 def figure4_rates(data, gaps):
     """Figure 4: GFLOP/s of seven algorithms in double precision."""
-    nonzeros = {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table3")}
-    theirs = {
-        row["matrix"]: (
-            nonzeros[row["matrix"]],
-            2e-6 * nonzeros[row["matrix"]] / float(row["one_gpu"]),
-        )
-        for row in published("he_gao_2016_table3")
-    }
-
+    theirs = {}
+    for row in published("he_gao_2016_table3"):
+        nnz = int(row["nonzeros"])
+        theirs[row["matrix"]] = nnz, 2e-6 * nnz / float(row["one_gpu"])
     first = [alone_ahead(data, m) for m in NONZEROS]
 
     def message(_):
-        return (
-            f"Of seven algorithms PCSR in one pass alone is the fastest on {first.count('PCSR in one pass')} of {len(first)} matrices, "
-            f"PCSR as published on {first.count('PCSR') or 'none'}"
-        )
+        text = f"Of seven algorithms PCSR in one pass alone is the fastest on {first.count('PCSR in one pass')}"
+        text += f" of {len(first)} matrices"
+        return f"{text}, PCSR as published on {first.count('PCSR') or 'none'}"
 
     def times_first(label, _):
         return f"fastest on {first.count(label)} of {len(first)}"
 
     figure, panels, key = by_algorithm(gaps, message, times_first, gflops, lambda r: r["nnz"])
-    best = [
-        (r["nnz"], gflops(r))
-        for m in data.in_order(NONZEROS)
-        for of in [[data.fastest(m, "f64", patterns) for patterns in ALGORITHMS.values()]]
-        for r in [min(filter(None, of), key=milliseconds, default=None)]
-        if r
-    ]
+    every = sum(ALGORITHMS.values(), [])
+    best = [data.fastest(m, "f64", every) for m in data.in_order(NONZEROS)]
+    best = [(r["nnz"], gflops(r)) for r in best if r]
     for axes in panels.flat[:7]:
         axes.plot(*zip(*sorted(best)), color=style.GREY, linewidth=1, zorder=1) if best else None
     last = panels.flat[7]
@@ -165,11 +150,8 @@ def figure4_rates(data, gaps):
 
 def share_of_peak(record, state, quartile="median"):
     """Percent of the data sheet's bandwidth as in the paper, of a copy's where the sheet is not known."""
-    return (
-        100
-        * bandwidth(record, state, quartile)
-        / (data_sheet(record["device"]) or record["copy_gb_per_s"])
-    )
+    peak = data_sheet(record["device"]) or record["copy_gb_per_s"]
+    return 100 * bandwidth(record, state, quartile) / peak
 
 
 def published_shares():
@@ -194,12 +176,12 @@ def figure5(data, gaps):
     most = max(share for _, share in theirs.values())
 
     def message(found):
-        here = max((share for _, share in found["PCSR"].values()), default=0)
-        one_pass = max((share for _, share in found["PCSR in one pass"].values()), default=0)
-        return (
-            f"PCSR used at most {most:.0f}% of the bandwidth of a {GPU}; on an {style.brief(data.device)} "
-            f"it uses at most {here:.0f}%, and in one pass at most {one_pass:.0f}%"
+        here, one_pass = (
+            max((share for _, share in found[label].values()), default=0)
+            for label in ("PCSR", "PCSR in one pass")
         )
+        text = f"PCSR used at most {most:.0f}% of the bandwidth of a {GPU}; on an {style.brief(data.device)}"
+        return f"{text} it uses at most {here:.0f}%, and in one pass at most {one_pass:.0f}%"
 
     def at_most(_, of):
         return f"at most {max(share for _, share in of.values()):.0f}%"
@@ -237,7 +219,7 @@ def figure5(data, gaps):
 
 # figure -> table, GPUs, whether x is exchanged.
 PARALLEL = {7: (3, 2, False), 8: (4, 4, False), 9: (5, 2, True), 10: (6, 4, True)}
-PARTITIONS = {"I": "rows", "II": "nonzeros"}
+WAYS = {"rows": "I", "nonzeros": "II"}  # PCSR-I and PCSR-II
 
 
 def efficiencies(data, gpus, exchange, ours=False):
@@ -251,21 +233,12 @@ def efficiencies(data, gpus, exchange, ours=False):
     ]
     found, one_gpu = {}, on_one_gpu(records)
     for r in records:
-        way = (
-            r["exchange"] == "none"
-            if not exchange
-            else r.get("norm") == "first" and (ours or r["exchange"] == "parts")
-        )
-        key = r["matrix"], next(way for way, name in PARTITIONS.items() if name == r["partition"])
-        one = one_gpu.get((r["matrix"], r["kernel"]))
-        if (
-            r["gpus"] == gpus
-            and way
-            and one
-            and r["best_step_ms"] < found.get(key, {}).get("best_step_ms", math.inf)
-        ):
-            percent = 100 * one["best_step_ms"] / (gpus * r["best_step_ms"])
-            found[key] = {**r, "percent": percent}
+        way = r.get("norm") == "first" and (ours or r["exchange"] == "parts")
+        one, key = one_gpu.get((r["matrix"], r["kernel"])), (r["matrix"], WAYS[r["partition"]])
+        if r["gpus"] == gpus and one and (way if exchange else r["exchange"] == "none"):
+            if key not in found or r["best_step_ms"] < found[key]["best_step_ms"]:
+                percent = 100 * one["best_step_ms"] / (gpus * r["best_step_ms"])
+                found[key] = {**r, "percent": percent}
     return found
 
 
@@ -328,15 +301,13 @@ def parallel_notes(data, gaps, found, names, sources):
         gaps.remark(f"{STAND_IN[:-1]}: {made} of {len(names)} matrices.")
     for gpus in (2, 4):
         for which, (label, records) in enumerate(
-            {"PCSR": "published", "our fastest": "parallel"}.items()
+            (("PCSR", "published"), ("our fastest", "parallel"))
         ):
-            of = [
-                found[number][which] for number, (_, count, _) in PARALLEL.items() if count == gpus
-            ]
+            of = [found[n][which] for n, (_, count, _) in PARALLEL.items() if count == gpus]
             if missing := [m for m in names if not all((m, "II") in each for each in of)]:
-                gaps.remark(
-                    f"Not measured yet on {gpus} GPUs ({data.device}): {label}{' on ' * any(of)}{style.listed(missing) * any(of)}; `make bench SET={records}`."
-                )
+                what = f"{label} on {style.listed(missing)}" if any(of) else label
+                said = f"Not measured yet on {gpus} GPUs ({data.device}): {what}"
+                gaps.remark(f"{said}; `make bench SET={records}`.")
 
 
 def parallel_message(gpus, theirs, own, best, device):
@@ -344,16 +315,13 @@ def parallel_message(gpus, theirs, own, best, device):
     if not own:
         return f"With communication, {gpus} {GPU}s reached {mean_percent(theirs):.0f}% of ideal"
     there = {m: theirs[m] for m in own}
-    ours = f" in the paper's way and {mean_percent(best):.0f}% in ours" * bool(
-        best.keys() == own.keys()
-    )
+    text = f"With communication, {gpus} {GPU}s reached {mean_percent(there):.0f}% of ideal; "
+    text += f"{gpus} {style.brief(device)}s reach {mean_percent(own):.0f}%"
+    if best.keys() == own.keys():
+        text += f" in the paper's way and {mean_percent(best):.0f}% in ours"
     shorter = median(there[m][0] / own[m][0] for m in own)
-    return (
-        f"With communication, {gpus} {GPU}s reached {mean_percent(there):.0f}% of ideal; "
-        f"{gpus} {style.brief(device)}s reach {mean_percent(own):.0f}%{ours}, with products that take {shorter:.0f} times less time"
-        + f" (on {len(own)} of {len(theirs)} matrices)"
-        * (len(own) < len(theirs))
-    )
+    text += f", with products that take {shorter:.0f} times less time"
+    return text + f" (on {len(own)} of {len(theirs)} matrices)" * (len(own) < len(theirs))
 
 
 def parallel_figure(data, gaps):
@@ -363,13 +331,8 @@ def parallel_figure(data, gaps):
         number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
         for number, (_, gpus, exchange) in PARALLEL.items()
     }
-    sources = {
-        m: r["source"]
-        for of in found.values()
-        for each in of
-        for (m, _), r in each.items()
-        if m in names
-    }
+    every = [(key, r) for of in found.values() for each in of for key, r in each.items()]
+    sources = {m: r["source"] for (m, _), r in every if m in names}
     # As many GPUs as were measured; before any were, the paper's alone.
     measured = {PARALLEL[number][1] for number, of in found.items() if any(of)}
     shown = [number for number in PARALLEL if PARALLEL[number][1] in measured] or list(PARALLEL)
@@ -391,25 +354,15 @@ def parallel_figure(data, gaps):
     figure.supxlabel("milliseconds of a product on one GPU", fontsize=style.SMALLEST)
     entries = [(style.sample("D", style.VERMILLION, "-"), f"PCSR-II, {GPU}s, and its mean")]
     if measured:
-        entries += [
-            (
-                style.sample("o", style.BLUE, "-"),
-                f"PCSR-II, {style.brief(data.device)}s, and its mean",
-            ),
-            (style.sample(line="--"), "mean of our fastest way"),
-            *style.source_key(sources.values(), style.BLUE)[-1:],
-        ]
+        named = f"PCSR-II, {style.brief(data.device)}s, and its mean"
+        entries += [(style.sample("o", style.BLUE, "-"), named)]
+        entries += [(style.sample(line="--"), "mean of our fastest way")]
+        entries += style.source_key(sources.values(), style.BLUE)[-1:]
     style.legend(figure, entries, 3)
-    gaps.found += [
-        r
-        for n in shown
-        for each in found[n]
-        for (m, way), r in each.items()
-        if (m in names and way == "II")
-    ]
-    parallel_notes(
-        data, gaps, found, names, {m: sources.get(m) or data.source(m) for m in names if sources}
-    )
+    every = [item for n in shown for each in found[n] for item in each.items()]
+    gaps.found += [r for (m, way), r in every if m in names and way == "II"]
+    sources = {m: sources.get(m) or data.source(m) for m in names if sources}
+    parallel_notes(data, gaps, found, names, sources)
     return figure
 
 
@@ -418,11 +371,11 @@ def faster_with(number):
     without = {row["matrix"]: row for row in published(f"he_gao_2016_table{number - 2}")}
     found = []
     for row in published(f"he_gao_2016_table{number}"):
-        times = [
-            [float(of[f"time_{way}"]) for way in PARTITIONS] for of in (row, without[row["matrix"]])
-        ]
-        ways = [way for way, one, other in zip(PARTITIONS, *times) if one < other]
-        if ways:
+        pairs = {
+            w: [float(of[f"time_{w}"]) for of in (row, without[row["matrix"]])]
+            for w in WAYS.values()
+        }
+        if ways := [way for way, (one, other) in pairs.items() if one < other]:
             found.append(row["matrix"] + f" (PCSR-{ways[0]})" * (len(ways) == 1))
     return found
 
@@ -431,45 +384,30 @@ def parallel_table(number, data):
     gpus, exchange = next((g, e) for t, g, e in PARALLEL.values() if t == number)
     own = efficiencies(data, gpus, exchange)
 
-    def ours(matrix, way):
-        r = own.get((matrix, way))
-        return (
-            [f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{r['percent']:.2f}"]
-            if r
-            else [DASH] * 3
-        )
+    def cells(row, way):
+        theirs = [row[f"{what}_{way}"] for what in ("time", "sd", "efficiency")]
+        if not (r := own.get((row["matrix"], way))):
+            return theirs + [DASH] * 3
+        times = [f"{r[name]:.4f}" for name in ("best_step_ms", "busy_deviation_ms")]
+        return [*theirs, *times, f"{r['percent']:.2f}"]
 
-    heads = ["ms", "sd", "efficiency, %"]
-    columns = ["matrix", "C2050: one GPU, ms"] + [
-        f"{where}, PCSR-{way}: {head}" if head == "ms" else head
-        for way in ("I", "II")
-        for where in ("C2050", data.device)
-        for head in heads
+    columns = ["matrix", "C2050: one GPU, ms"]
+    for way in ("I", "II"):
+        for where in ("C2050", data.device):
+            columns += [f"{where}, PCSR-{way}: ms", "sd", "efficiency, %"]
+    sources = {matrix: record["source"] for (matrix, _), record in own.items()}
+    rows = [
+        [starred(row["matrix"], sources.get(row["matrix"])), row["one_gpu"]]
+        + cells(row, "I")
+        + cells(row, "II")
+        for row in published(f"he_gao_2016_table{number}")
     ]
-    rows, sources = [], {matrix: record["source"] for (matrix, _), record in own.items()}
-    for row in published(f"he_gao_2016_table{number}"):
-        rows.append(
-            [starred(row["matrix"], sources.get(row["matrix"])), row["one_gpu"]]
-            + [
-                text
-                for way in ("I", "II")
-                for text in (
-                    row[f"time_{way}"],
-                    row[f"sd_{way}"],
-                    row[f"efficiency_{way}"],
-                    *ours(row["matrix"], way),
-                )
-            ]
-        )
     words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
-    notes = [
-        "Double precision. Ours: our implementation of the published kernel"
-        + (" and exchange." if exchange else ".")
-    ]
+    notes = ["Double precision. Ours: our implementation of the published kernel"]
+    notes[0] += " and exchange." if exchange else "."
     if exchange and (faster := faster_with(number)):
-        notes.append(
-            f"There, faster with communication than without (table {number - 2}): {style.listed(faster)}."
-        )
+        said = f"There, faster with communication than without (table {number - 2})"
+        notes.append(f"{said}: {style.listed(faster)}.")
     return Table(
         f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}",
         columns,
@@ -485,12 +423,8 @@ def table2(data):
         data,
         published("he_gao_2016_table2"),
         ["rows", "nonzeros", "per row", "description"],
-        lambda row: [row["rows"], row["nonzeros"], row["nonzeros_a_row"], row["description"]],
-        {
-            "nonzeros": lambda info: str(info["matrix"]["nnz"]),
-            "per row": lambda info: f"{info['mean_row']:.2f}",
-            "longest row": lambda info: str(info["max_row"]),
-        },
+        "{rows}|{nonzeros}|{nonzeros_a_row}|{description}",
+        {"nonzeros": "{matrix[nnz]}", "per row": "{mean_row:.2f}", "longest row": "{max_row}"},
         notes=[REBUILT],
     )
 

@@ -10,6 +10,7 @@ from records import (
     bandwidth,
     baseline_share,
     code_note,
+    daggers,
     gflops,
     is_tie,
     milliseconds,
@@ -87,12 +88,8 @@ def large_records(data):
             for step, record in by_step(data, name, precision, "cold").items():
                 if csr_bytes(record) > LARGE:
                     shares.setdefault((precision, step), {})[name] = record
-    common = {
-        p: set.intersection(
-            *(set(of) for (q, step), of in shares.items() if q == p and step not in (8, 9))
-        )
-        for p in {p for p, _ in shares}
-    }
+    of_any = [(p, set(of)) for (p, step), of in shares.items() if step not in (8, 9)]
+    common = {p: set.intersection(*(of for q, of in of_any if q == p)) for p in dict(of_any)}
     return {(p, step): {m: of[m] for m in of if m in common[p]} for (p, step), of in shares.items()}
 
 
@@ -106,19 +103,16 @@ def copy_share(data, gaps):
         key: {m: 100 * bandwidth(r, state="cold") / copy for m, r in of.items()}
         for key, of in records.items()
     }
-    gaps.found += [r for of in records.values() for r in of.values()]
+    gaps.shows(*records.values())
     names = {name for of in shares.values() for name in of}
     gaps.without_names.update(names)
     steps = sorted({step for _, step in shares}, key=lambda step: step or 99)
     middle = {key: median(of.values()) for key, of in shares.items() if of}
-    anywhere = {
-        step: share for (p, step), share in middle.items() if p == "f64" and step not in (8, 9)
-    }
+    anywhere = {s: share for (p, s), share in middle.items() if p == "f64" and s not in (8, 9)}
     best = max(anywhere, key=anywhere.get)
-    message = (
-        f"Of the steps that take any matrix, {STEPS[best]} comes nearest to a copy: {anywhere[best]:.0f}% of its bandwidth in double precision"
-        + f"; cuSPARSE reaches {anywhere[0]:.0f}%" * (best != 0 and 0 in anywhere)
-    )
+    message = f"Of the steps that take any matrix, {STEPS[best]} comes nearest to a copy: "
+    message += f"{anywhere[best]:.0f}% of its bandwidth in double precision"
+    message += f"; cuSPARSE reaches {anywhere[0]:.0f}%" * (best != 0 and 0 in anywhere)
     figure = style.new_figure(1.3 + 0.36 * len(steps), message)
     axes = figure.subplots()
     for y, step in enumerate(steps):
@@ -133,12 +127,8 @@ def copy_share(data, gaps):
     style.rows(axes, [STEPS[step] + " (refuses some)" * (step in (8, 9)) for step in steps])
     for step, label in zip(steps, axes.get_yticklabels()):  # bold: what the title compares
         label.set_fontweight("bold" if step in (best, 0) else "normal")
-    boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
-    style.legend(
-        figure,
-        [(style.sample(colour=colour, **boxes), style.PRECISIONS[p]) for p, colour in HUES.items()]
-        + [(style.sample(), style.BOX)],
-    )
+    boxes = [(style.hollow(colour), style.PRECISIONS[p]) for p, colour in HUES.items()]
+    style.legend(figure, [*boxes, (style.sample(), style.BOX)])
     files = sum(data.source(name) == "file" for name in names)
     gaps.remark(
         f"{data.device}. Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y; {files} of these {len(names)} matrices {'is a real file' if files == 1 else 'are real files'}, "
@@ -197,9 +187,9 @@ def ladder(data, gaps):
         for kind, names in KINDS.items()
     }
     every = {kind: by_step(data, name, "f64") for kind, name in found.items()}
-    every = {
-        kind: {s: r for s, r in best.items() if s != 1} for kind, best in every.items() if best
-    }
+    for best in every.values():
+        best.pop(1, None)
+    every = {kind: best for kind, best in every.items() if best}
     if not every:
         return None
     first = {kind: fastest_steps(best) for kind, best in every.items()}
@@ -207,16 +197,10 @@ def ladder(data, gaps):
     ranked = sorted((step for step in counts if counts[step]), key=counts.get, reverse=True)
     names = ["cuSPARSE" if step == 0 else f"step {step:02}" for step in ranked]
     tied = " or ties" * any(len(of) > 1 for of in first.values())
-    message = (
-        f"{names[0]} is the fastest{tied} on {counts[ranked[0]]} of {len(first)} kinds of matrix"
-    )
+    message = f"is the fastest{tied} on {counts[ranked[0]]} of {len(first)} kinds of matrix"
     message += "".join(f", {name} on {counts[step]}" for name, step in zip(names[1:], ranked[1:]))
-    message = (
-        message[0].upper()
-        + message[1:]
-        + ": no step is the fastest on every kind" * (len(ranked) > 1)
-    )
-    figure = style.new_figure(5.4, message)
+    message += ": no step is the fastest on every kind" * (len(ranked) > 1)
+    figure = style.new_figure(5.4, f"{names[0][0].upper()}{names[0][1:]} {message}")
     panels = figure.subplots(2, 3, sharex=True, sharey=True).flat
     for axes, (kind, best) in zip(panels, every.items()):
         baseline = next(
@@ -230,7 +214,7 @@ def ladder(data, gaps):
         "GFLOP/s in % of the row-free CSR baseline (dashed; not a limit)", fontsize=style.SMALLEST
     )
     ladder_notes(data, gaps, found, every)
-    gaps.found += [r for best in every.values() for r in best.values()]
+    gaps.shows(*every.values())
     return figure
 
 
@@ -238,16 +222,10 @@ def ladder_notes(data, gaps, found, every):
     steps = {record["kernel"]: record["step"] for record in data.times.values()}
     missing, kernels = [], []
     for kind, best in every.items():
-        refused = {
-            steps.get(kernel)
-            for matrix, precision, kernel in data.refused
-            if (matrix, precision) == (found[kind], "f64")
+        there = {steps.get(k) for m, p, k in data.refused if (m, p) == (found[kind], "f64")} | {
+            *best
         }
-        missing += [
-            f"{STEPS[step]} on {short(found[kind])}"
-            for step in LADDER
-            if step not in {*best, *refused}
-        ]
+        missing += [f"{STEPS[s]} on {short(found[kind])}" for s in LADDER if s not in there]
         source = style.SOURCES.get(data.source(found[kind]), "generated")
         names = ", ".join(r["kernel"] for r in best.values())
         kernels.append(f"{kind}: {short(found[kind])} ({source}), {names}")
@@ -284,27 +262,20 @@ def over_cusparse(data, precision, fixed):
     and COO, or our best against the best of all that were measured of cuSPARSE."""
     found = {}
     for name in data.matrices:
-        best, rivals = (
-            by_step(data, name, precision),
-            [r for r in data.of(name, precision) if r["kernel"].startswith("cusparse_")],
-        )
+        best = by_step(data, name, precision)
+        rivals = [r for r in data.of(name, precision) if r["kernel"].startswith("cusparse_")]
         # A sweep that measured one kernel of cuSPARSE knows no best of them, and one without formats no choice.
         if len(rivals) < 4 or not (fixed or best.keys() & {8, 9}):
             continue
-        rival = min(
-            (r for r in rivals if not fixed or r["format"] in ("CSR", "COO")), key=milliseconds
-        )
-        own = (
-            data.fastest(name, precision, [FIXED])
-            if fixed
-            else min((r for s, r in best.items() if s), key=milliseconds, default=None)
-        )
+        if fixed:
+            rivals = [r for r in rivals if r["format"] in ("CSR", "COO")]
+            own = data.fastest(name, precision, [FIXED])
+        else:
+            own = min((r for s, r in best.items() if s), key=milliseconds, default=None)
         if own:
-            found.setdefault(time_class(milliseconds(own)), {})[name] = (
-                milliseconds(rival) / milliseconds(own),
-                own,
-                rival,
-            )
+            rival = min(rivals, key=milliseconds)
+            ratio = milliseconds(rival) / milliseconds(own)
+            found.setdefault(time_class(milliseconds(own)), {})[name] = ratio, own, rival
     return {name: found.get(name, {}) for name in TIME_CLASSES} if found else {}
 
 
@@ -338,14 +309,10 @@ def speedup_panel(axes, of, data):
         worst, own, _ = min(of.values(), key=lambda each: each[0])
         axes.plot(1e3 * milliseconds(own), worst, "v", color=style.VERMILLION, **style.MARK)
     ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
-    axes.text(
-        0.03,
-        0.03,
-        f"{geometric_mean(ratios):.2f} in the mean; ahead on\n{ahead} of {len(ratios)}, worst {min(ratios):.2f}"
-        if ratios
-        else "not measured yet",
-        transform=axes.transAxes,
-    )
+    text = "not measured yet"
+    if ratios:
+        text = f"{geometric_mean(ratios):.2f} in the mean; ahead on\n{ahead} of {len(ratios)}, worst {min(ratios):.2f}"
+    axes.text(0.03, 0.03, text, transform=axes.transAxes)
 
 
 def speedup(fixed):
@@ -424,41 +391,25 @@ def speedup_table(data):
             {name for of in found for name in of}, key=lambda m: (order[group_of(data, m)], m)
         )
         for name in names:
-            cells = [
-                DASH
-                if name not in of
-                else number(of[name][0])
-                + (f" ({of[name][1]['kernel']})" if k > 1 else "")
-                + " †" * bool(code_note(of[name][1:]))
-                for k, of in enumerate(found)
-            ]
+            cells = [speedup_cell(of.get(name), k > 1) for k, of in enumerate(found)]
             rows.append([data.label(name), time, group_of(data, name), *cells])
-        means = [
-            number(geometric_mean(ratio for ratio, *_ in of.values())) if of else "not measured yet"
-            for of in found
-        ]
+        means = [[ratio for ratio, *_ in of.values()] for of in found]
+        means = [number(geometric_mean(of)) if of else "not measured yet" for of in means]
         rows.append(["geometric mean", time, "all", *means])
-    columns = [
-        "matrix",
-        "time",
-        "group",
-        f"{FIXED} over CSR and COO: f32",
-        "f64",
-        "our best over its best: f32",
-        "f64",
-    ][: 3 + len(every)]
+    columns = [f"{FIXED} over CSR and COO: f32", "f64", "our best over its best: f32", "f64"]
+    columns = ["matrix", "time", "group", *columns[: len(every)]]
     shown = [
-        record
-        for of in every
-        for group in of.values()
-        for _, *both in group.values()
-        for record in both
+        r for of in every for group in of.values() for _, *both in group.values() for r in both
     ]
-    notes = [
-        "Warm. Time: of our product; a matrix may be in one class in f32, and in another in f64.",
-        *(f"† {note}" for note in code_note(shown)),
-    ]
-    return Table("Times as fast as cuSPARSE", columns, rows, notes, words=3)
+    note = "Warm. Time: of our product; a matrix may be in one class in f32, and in another in f64."
+    return Table("Times as fast as cuSPARSE", columns, rows, [note, *daggers(shown)], words=3)
+
+
+def speedup_cell(of, with_name):
+    if not of:
+        return DASH
+    name = f" ({of[1]['kernel']})" * with_name
+    return f"{number(of[0])}{name}{' †' * bool(code_note(of[1:]))}"
 
 
 # --- All matrices at once --------------------------------------------------------------------------
@@ -493,36 +444,20 @@ def profile(data, gaps):
     """The share of matrices on which a kernel takes at most so many times as long as the fastest kernel there."""
     every = factors(data, gaps)
     gaps.without_names.update(name for of in every.values() for name in of)
-    gaps.found += [
-        record
-        for of in every.values()
-        for name in of
-        for patterns, *_ in PROFILED.values()
-        for record in [data.fastest(name, "f64", patterns)]
-        if record
-    ]
     if not every:
         return None
     first, of = next(iter(every.items()))
     worst = {k: max(each.get(k, math.inf) for each in of.values()) for k in PROFILED}
     safe = min(worst, key=worst.get)
-    message = (
-        f"{safe} is the safe choice: on {len(of)} {style.SOURCES[first]}s it takes at most {worst[safe]:.2f} times "
-        f"as long as the fastest of {len(PROFILED)} choices"
-    )
+    message = f"{safe} is the safe choice: on {len(of)} {style.SOURCES[first]}s it takes at most "
+    message += f"{worst[safe]:.2f} times as long as the fastest of {len(PROFILED)} choices"
     figure = style.new_figure(3.3, message)
     panels = figure.subplots(1, len(every), sharey=True, squeeze=False)[0]
     for axes, (source, of) in zip(panels, every.items()):
         for label, (_, colour, dashes, width) in PROFILED.items():
-            ranked = sorted(each[label] for each in of.values() if label in each)
-            fastest, within = ranked.count(1), [factor for factor in ranked if factor <= LIMIT]
-            axes.step(
-                [1, *within[fastest:], LIMIT],
-                [100 * k / len(of) for k in (*range(fastest, len(within) + 1), len(within))],
-                where="post",
-                color=colour,
-                linestyle=dashes,
-                linewidth=width,
+            look = {"color": colour, "linestyle": dashes, "linewidth": width}
+            style.profile(
+                axes, [f[label] for f in of.values() if label in f], len(of), LIMIT, **look
             )
         axes.set(xscale="log", xlim=(1, LIMIT), ylim=(0, 101))
         axes.set_title(f"{len(of)} {style.SOURCES[source]}{'s' * (source != 'generated')}")
@@ -541,18 +476,8 @@ def profile(data, gaps):
     return figure
 
 
-PREPARED = [
-    "csr_adaptive",
-    "pcsr_one_pass",
-    "cusparse_csr_alg1_pre",
-    "cusparse_csr_alg2_pre",
-    "hyb",
-    "ell",
-    "sell",
-    "sell_sorted",
-    "dia",
-    "cds",
-]
+PREPARED = """csr_adaptive pcsr_one_pass cusparse_csr_alg1_pre cusparse_csr_alg2_pre
+    hyb ell sell sell_sorted dia cds""".split()
 BASE = "csr_vector"
 
 
@@ -578,11 +503,9 @@ def break_even(data, gaps):
     counts = {k: [n for pair in of if (n := paid_off(*pair))] for k, of in pairs.items()}
     soon = {k: sum(n <= 100 for n in of) for k, of in counts.items()}
     best = max(soon, key=soon.get)
-    figure = style.new_figure(
-        4,
-        f"{best} repays its setup against {BASE} within 100 products on {soon[best]} of {len(matrices)} real files, "
-        f"the next best on {sorted(soon.values())[-2]}",
-    )
+    message = f"{best} repays its setup against {BASE} within 100 products on {soon[best]} of "
+    message += f"{len(matrices)} real files, the next best on {sorted(soon.values())[-2]}"
+    figure = style.new_figure(4, message)
     axes = figure.subplots()
     for y, (kernel, of) in enumerate(counts.items()):
         before = 0
@@ -596,16 +519,12 @@ def break_even(data, gaps):
             text += f", refuses {refused}"
         axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center")
     axes.text(1.02, -0.6, "other real files", transform=axes.get_yaxis_transform(), va="bottom")
-    axes.set(
-        xlim=(0, len(matrices)),
-        xlabel=f"real files (of {len(matrices)}) on which setup is repaid against {BASE}",
-    )
+    files = f"real files (of {len(matrices)}) on which setup is repaid against {BASE}"
+    axes.set(xlim=(0, len(matrices)), xlabel=files)
     style.rows(axes, PREPARED)
-    said = {10: "within 10 products", 100: "11 to 100", math.inf: "after more"}
-    boxes = {"line": "none", "markersize": 8}
-    style.legend(
-        figure, [(style.sample("s", WITHIN[limit], **boxes), text) for limit, text in said.items()]
-    )
+    said = ("within 10 products", "11 to 100", "after more")
+    looks = [style.sample("s", colour, markersize=8) for colour in WITHIN.values()]
+    style.legend(figure, list(zip(looks, said)))
     break_even_notes(data, gaps, matrices, alone, pairs, counts)
     return figure
 
@@ -638,11 +557,9 @@ def break_even_notes(data, gaps, matrices, alone, pairs, counts):
 def paid_off(own, base):
     """Products after which `own`, with its setup, took less time than `base` without; None: never, or one cannot say, since they are a tie."""
     gain = milliseconds(base) - milliseconds(own)
-    return (
-        max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1)
-        if gain > 0 and not is_tie(own, base)
-        else None
-    )
+    if gain <= 0 or is_tie(own, base):
+        return None
+    return max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1)
 
 
 FIGURES = {

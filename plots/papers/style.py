@@ -12,6 +12,7 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
 CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, GREY, BLACK]
 COMMAND = "make bench SET=full"
+NOT_YET = f"is not measured yet: `{COMMAND}`."  # what a dash in a table is
 PRECISIONS = {"f32": "single precision", "f64": "double precision"}
 WARM = "Warm: inputs in the L2 as far as they fit."
 COLUMN = 7  # inches: the width of a printed page's text, at which no text may be below SMALLEST
@@ -76,6 +77,10 @@ class Gaps:
         self.asked.setdefault((series, ",".join(patterns)), {})[matrix, precision] = state
         self.found += [record] if record else []
         return record
+
+    def shows(self, *groups):
+        """Notes records that a figure shows: the values of dictionaries."""
+        self.found += [record for of in groups for record in of.values()]
 
     def share(self):
         """Of all that was asked for, how much was measured or refused; 1 if nothing was asked for."""
@@ -214,6 +219,20 @@ def box(axes, y, values, height=0.44, colour=BLACK):
     axes.plot([centre, centre], ends, color=colour, linewidth=2.2, zorder=3, label="_median")
 
 
+def hollow(colour=BLACK):
+    """What a legend shows of boxes."""
+    return sample("s", colour, fillstyle="none", markersize=7)
+
+
+def profile(axes, factors, count, limit, **look):
+    """A curve: on how many percent of `count` matrices something takes at most so many times as long as the fastest, up to `limit`
+    times. `factors`: of those that it was measured on."""
+    first = sum(factor == 1 for factor in factors)  # on which it is the fastest
+    within = sorted(factor for factor in factors if factor <= limit)
+    share = [100 * k / count for k in (*range(first, len(within) + 1), len(within))]
+    axes.step([1, *within[first:], limit], share, where="post", **look)
+
+
 BOX = "box: middle half, stroke: median, line: all"
 
 
@@ -258,15 +277,6 @@ def legend(figure, entries, columns=None):
     )
 
 
-def mostly_ahead(data, names, own, rivals):
-    """The rivals that are faster than the kernels `own` on most matrices, in both precisions."""
-    return [
-        rival
-        for rival, patterns in rivals.items()
-        if all(data.is_behind(names, p, own, patterns) for p in PRECISIONS)
-    ]
-
-
 def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     """A panel per precision and a row per rival: how many times as fast the kernels of `own`, {label: patterns}, are, on each real file, and of all matrices
     median, middle half and mean. `said`: {(rival, precision): (mean, greatest or None) of the paper}, measured on `gpu`."""
@@ -301,7 +311,7 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
         [
             (sample("D", VERMILLION), f"mean{to_most}, {gpu}"),
             (sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"),
-            (sample("s", BLACK, fillstyle="none", markersize=7), BOX),
+            (hollow(), BOX),
             (sample("o", BLACK, markersize=3.4), "real file"),
         ],
     )
