@@ -2,7 +2,7 @@
 # try.sh: runs the README's two commands, and run, test and check of every step, as a user would, and prints a line
 # per command with its time, and at last the commands of the pages: `make try`. Where there are GPUs it does so with one
 # of them, then without (make run and make test on the CPU backend), and then with two (make run, make test and step
-# 10), and compute-sanitizer on every kernel. What came of each stands in build/try/try.txt, with date, commit, card and driver,
+# 10), and compute-sanitizer on every kernel of the steps. What came of each stands in build/try/try.txt, with date, commit, card and driver,
 # and of a GPU in plots/results/DEVICE/try.txt, to be committed (plots/REPRODUCE.md). Output: build/try/*.log.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
@@ -13,9 +13,11 @@ passed=0 failed=0
 unset MAKEFLAGS MAKELEVEL MFLAGS BACKEND SPMV_BACKEND_REASON
 
 try() {  # CONFIGURATION COMMAND...
-  local configuration=$1 log start=$SECONDS status
+  local configuration=$1 said log start=$SECONDS status
   shift
-  log=$logs/$(tr -cs 'a-zA-Z0-9_' - <<<"$configuration $*").log
+  said=$*
+  [ ${#said} -le 100 ] || said="${said:0:97}..."
+  log=$logs/$(tr -cs 'a-zA-Z0-9_' - <<<"$configuration $said").log
   timeout --kill-after=10 1200 "$@" >"$log" 2>&1 </dev/null
   status=$?
   if [ $status = 0 ]; then
@@ -23,7 +25,7 @@ try() {  # CONFIGURATION COMMAND...
   else
     failed=$((failed + 1))
   fi
-  printf '%-8s %-42s %4d s  %s\n' "$configuration" "$*" $((SECONDS - start)) \
+  printf '%-8s %-42s %4d s  %s\n' "$configuration" "$said" $((SECONDS - start)) \
     "$([ $status = 0 ] && echo passed || echo "FAILED with status $status: build/try/${log##*/}")" | tee -a "$logs/try.txt"
   [ $status = 0 ] || grep -E -A 12 '^FAILED|FAILED:|^error:|Error [0-9]' "$log" | head -n 30 | sed 's/^/           /'
 }
@@ -50,8 +52,11 @@ if [ "$gpus" -gt 0 ]; then
     step '1 GPU' "${directory%/}"
   done
   if command -v compute-sanitizer >/dev/null; then
+    # Those of the steps: in cuSPARSE's csrmv_v3_kernel racecheck finds races, which are not ours to mend.
+    ours=$(build/cuda/spmv --list | awk '$1 ~ /^[0-9]+$/ && $2 !~ /thrust|cub/ {print $2}' | paste -sd,)
     for tool in memcheck racecheck initcheck synccheck; do
-      try '1 GPU' compute-sanitizer --tool $tool --error-exitcode 1 build/cuda/spmv -m stencil2d:40x30 --verify-only
+      try '1 GPU' compute-sanitizer --tool $tool --error-exitcode 1 build/cuda/spmv -m stencil2d:40x30 --verify-only \
+        -k "$ours"
     done
   else
     echo 'skipped: compute-sanitizer, which is not in PATH' | tee -a "$logs/try.txt"
