@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
           error = failure.what();
         }
       }
-      std::printf("%s,%s,%s,%d,%d,%d,\"%s\"\n", program.name, program.right ? "right" : "wrong",
+      std::printf("%s,%s,%s,%d,%d,%d,\"%s\"\n", program.name,
+                  program.is_right() ? "right" : "wrong",
                   !error.empty()   ? "error"
                   : wrong_runs > 0 ? "wrong results"
                                    : "right results",

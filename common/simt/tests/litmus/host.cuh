@@ -58,12 +58,8 @@ int read_results() {
   if (kWait) check(cudaStreamSynchronize(streams.first), "waiting");
   return host.wrong(1);
 }
-LITMUS(wrong, results_read_before_the_stream_is_waited_for) {
-  return read_results<false>();
-}
-LITMUS(right, results_read_after_the_stream_is_waited_for) {
-  return read_results<true>();
-}
+LITMUS_IS(shows_late, results_read_before_the_stream_is_waited_for, read_results<false>())
+LITMUS_IS(right, results_read_after_the_stream_is_waited_for, read_results<true>())
 
 enum class Recorded { kNever, kBefore, kAfter };
 template <Recorded kRecorded>
@@ -81,15 +77,9 @@ int two_streams() {
   cudaEventDestroy(event);
   return differences(out.download(), 2);
 }
-LITMUS(wrong, event_never_recorded) {
-  return two_streams<Recorded::kNever>();
-}
-LITMUS(wrong, event_recorded_before_the_work) {
-  return two_streams<Recorded::kBefore>();
-}
-LITMUS(right, event_recorded_after_the_work) {
-  return two_streams<Recorded::kAfter>();
-}
+LITMUS_IS(shows_late, event_never_recorded, two_streams<Recorded::kNever>())
+LITMUS_IS(shows_late, event_recorded_before_the_work, two_streams<Recorded::kBefore>())
+LITMUS_IS(right, event_recorded_after_the_work, two_streams<Recorded::kAfter>())
 
 template <bool kPinned, bool kWait>
 int change_early() {
@@ -108,15 +98,9 @@ int change_early() {
   check(cudaStreamSynchronize(streams.first), "waiting");
   return differences(out.download(), 2);
 }
-LITMUS(wrong, pinned_memory_changed_early) {
-  return change_early<true, false>();
-}
-LITMUS(right, pinned_memory_changed_after_a_wait) {
-  return change_early<true, true>();
-}
-LITMUS(right, pageable_memory_changed_after_the_call) {
-  return change_early<false, false>();
-}
+LITMUS_IS(shows_late, pinned_memory_changed_early, change_early<true, false>())
+LITMUS_IS(right, pinned_memory_changed_after_a_wait, change_early<true, true>())
+LITMUS_IS(right, pageable_memory_changed_after_the_call, change_early<false, false>())
 
 template <unsigned kFlags, bool kWait>
 int plain_copy() {
@@ -126,15 +110,10 @@ int plain_copy() {
   if (kWait) check(cudaStreamSynchronize(streams.first), "waiting");
   return differences(out.download(), 1);  // a plain cudaMemcpy
 }
-LITMUS(wrong, nonblocking_stream_and_plain_copy) {
-  return plain_copy<cudaStreamNonBlocking, false>();
-}
-LITMUS(right, nonblocking_stream_a_wait_and_plain_copy) {
-  return plain_copy<cudaStreamNonBlocking, true>();
-}
-LITMUS(right, blocking_stream_and_plain_copy) {
-  return plain_copy<cudaStreamDefault, false>();
-}
+LITMUS_IS(shows_late, nonblocking_stream_and_plain_copy, plain_copy<cudaStreamNonBlocking, false>())
+LITMUS_IS(right, nonblocking_stream_a_wait_and_plain_copy,
+          plain_copy<cudaStreamNonBlocking, true>())
+LITMUS_IS(right, blocking_stream_and_plain_copy, plain_copy<cudaStreamDefault, false>())
 
 // A kernel on the default stream waits for blocking streams, and they for it.
 LITMUS(right, blocking_streams_around_the_default_stream) {
@@ -146,7 +125,7 @@ LITMUS(right, blocking_streams_around_the_default_stream) {
   check(cudaStreamSynchronize(streams.second), "waiting");
   return differences(c.download(), 3);
 }
-LITMUS(wrong, two_blocking_streams_without_event) {
+LITMUS(shows_late, two_blocking_streams_without_event) {
   Buffer<int> a("a", zeros(kElements)), b("b", zeros(kElements));
   const Streams streams(cudaStreamDefault);
   launch(slow_kernel, {kBlocks, 256, 0, streams.first}, nullptr, a.data(), 1);
@@ -156,7 +135,7 @@ LITMUS(wrong, two_blocking_streams_without_event) {
 }
 
 // A memset of the default stream does not wait for a non-blocking one.
-LITMUS(wrong, nonblocking_stream_and_memset) {
+LITMUS(shows_late, nonblocking_stream_and_memset) {
   Buffer<int> out("out", zeros(kElements));
   const Streams streams(cudaStreamNonBlocking);
   check(cudaMemset(out.data(), 0xff, out.bytes()), "memset");
@@ -176,11 +155,7 @@ int read_mapped() {
   check(cudaDeviceSynchronize(), "waiting");
   return count;
 }
-LITMUS(wrong, mapped_memory_read_before_a_wait) {
-  return read_mapped<false>();
-}
-LITMUS(right, mapped_memory_read_after_a_wait) {
-  return read_mapped<true>();
-}
+LITMUS_IS(shows_late, mapped_memory_read_before_a_wait, read_mapped<false>())
+LITMUS_IS(right, mapped_memory_read_after_a_wait, read_mapped<true>())
 
 }  // namespace litmus

@@ -50,15 +50,9 @@ __global__ void last_iteration_kernel(int rows, const int* offsets, const int* v
   }
   if (lane == 0) sums[row] = sum;
 }
-LITMUS(wrong, activemask_last_iteration_2) {
-  return wrong_rows(last_iteration_kernel<2>, 2);
-}
-LITMUS(wrong, activemask_last_iteration_8) {
-  return wrong_rows(last_iteration_kernel<8>, 8);
-}
-LITMUS(wrong, activemask_last_iteration_32) {
-  return wrong_rows(last_iteration_kernel<32>, 32);
-}
+LITMUS_IS(mask, activemask_last_iteration_2, wrong_rows(last_iteration_kernel<2>, 2))
+LITMUS_IS(mask, activemask_last_iteration_8, wrong_rows(last_iteration_kernel<8>, 8))
+LITMUS_IS(mask, activemask_last_iteration_32, wrong_rows(last_iteration_kernel<32>, 32))
 
 // The same with a break in place of a condition, and the mask taken once.
 template <int kLanes>
@@ -77,15 +71,9 @@ __global__ void break_kernel(int rows, const int* offsets, const int* values, in
   }
   if (lane == 0) sums[row] = sum;
 }
-LITMUS(wrong, activemask_break_2) {
-  return wrong_rows(break_kernel<2>, 2);
-}
-LITMUS(wrong, activemask_break_8) {
-  return wrong_rows(break_kernel<8>, 8);
-}
-LITMUS(wrong, activemask_break_32) {
-  return wrong_rows(break_kernel<32>, 32);
-}
+LITMUS_IS(mask, activemask_break_2, wrong_rows(break_kernel<2>, 2))
+LITMUS_IS(mask, activemask_break_8, wrong_rows(break_kernel<8>, 8))
+LITMUS_IS(mask, activemask_break_32, wrong_rows(break_kernel<32>, 32))
 
 // The mask of the lanes that are here after the loop, which need not be all.
 template <int kLanes>
@@ -99,15 +87,9 @@ __global__ void after_loop_kernel(int rows, const int* offsets, const int* value
   for (int d = kLanes / 2; d > 0; d /= 2) sum += __shfl_down_sync(mask, sum, d, kLanes);
   if (lane == 0) sums[row] = sum;
 }
-LITMUS(wrong, activemask_after_loop_2) {
-  return wrong_rows(after_loop_kernel<2>, 2);
-}
-LITMUS(wrong, activemask_after_loop_8) {
-  return wrong_rows(after_loop_kernel<8>, 8);
-}
-LITMUS(wrong, activemask_after_loop_32) {
-  return wrong_rows(after_loop_kernel<32>, 32);
-}
+LITMUS_IS(mask, activemask_after_loop_2, wrong_rows(after_loop_kernel<2>, 2))
+LITMUS_IS(mask, activemask_after_loop_8, wrong_rows(after_loop_kernel<8>, 8))
+LITMUS_IS(mask, activemask_after_loop_32, wrong_rows(after_loop_kernel<32>, 32))
 
 // A warp takes the rows of its teams in a loop, and teams leave the inner one at different times.
 template <int kLanes>
@@ -127,9 +109,7 @@ __global__ void row_loop_kernel(int rows, const int* offsets, const int* values,
     for (int k = offsets[row]; k < offsets[row + 1]; ++k) sums[row] += values[k];
   }
 }
-LITMUS(wrong, activemask_reduce_in_row_loop_8) {
-  return wrong_rows(row_loop_kernel<8>, 8);
-}
+LITMUS_IS(shows, activemask_reduce_in_row_loop_8, wrong_rows(row_loop_kernel<8>, 8))
 
 template <int kLanes>
 __global__ void coalesced_kernel(int rows, const int* offsets, const int* values, int* sums) {
@@ -146,15 +126,9 @@ __global__ void coalesced_kernel(int rows, const int* offsets, const int* values
   }
   if (lane == 0) sums[row] = sum;
 }
-LITMUS(wrong, coalesced_last_iteration_2) {
-  return wrong_rows(coalesced_kernel<2>, 2);
-}
-LITMUS(wrong, coalesced_last_iteration_8) {
-  return wrong_rows(coalesced_kernel<8>, 8);
-}
-LITMUS(wrong, coalesced_last_iteration_32) {
-  return wrong_rows(coalesced_kernel<32>, 32);
-}
+LITMUS_IS(shows, coalesced_last_iteration_2, wrong_rows(coalesced_kernel<2>, 2))
+LITMUS_IS(shows, coalesced_last_iteration_8, wrong_rows(coalesced_kernel<8>, 8))
+LITMUS_IS(shows, coalesced_last_iteration_32, wrong_rows(coalesced_kernel<32>, 32))
 
 // Right: the team's lanes are known, and meet after the loop.
 template <int kLanes>
@@ -169,12 +143,8 @@ __global__ void team_kernel(int rows, const int* offsets, const int* values, int
   for (int d = kLanes / 2; d > 0; d /= 2) sum += __shfl_down_sync(mask, sum, d, kLanes);
   if (lane == 0) sums[row] = sum;
 }
-LITMUS(right, team_mask_8) {
-  return wrong_rows(team_kernel<8>, 8);
-}
-LITMUS(right, team_mask_32) {
-  return wrong_rows(team_kernel<32>, 32);
-}
+LITMUS_IS(right, team_mask_8, wrong_rows(team_kernel<8>, 8))
+LITMUS_IS(right, team_mask_32, wrong_rows(team_kernel<32>, 32))
 
 // Right: whoever is here shares one atomic; who that is does not matter.
 __global__ void aggregate_kernel(int* counter, int* places) {
@@ -220,7 +190,7 @@ __global__ void after_branch_kernel(const int* in, int* out) {
   out[lane] = static_cast<int>(__activemask());
   out[32 + lane] = value;
 }
-LITMUS(wrong, activemask_full_after_branch) {
+LITMUS(shows, activemask_full_after_branch) {
   std::vector<int> host;
   for (int lane = 0; lane < 32; ++lane) host.push_back(lane * 7);
   const Buffer<int> in("in", host);
@@ -259,9 +229,7 @@ __global__ void syncwarp_in_branch_kernel(const int* in, int* out) {
   }
   if (lane == 0) out[threadIdx.x / 32] = warp[0];
 }
-LITMUS(wrong, syncwarp_in_branch) {
-  return wrong_sum(syncwarp_in_branch_kernel);
-}
+LITMUS_IS(not_found, syncwarp_in_branch, wrong_sum(syncwarp_in_branch_kernel))
 
 // The mask of a tree's level names lanes that are not in the branch.
 __global__ void shuffle_in_branch_kernel(const int* in, int* out) {
@@ -272,9 +240,7 @@ __global__ void shuffle_in_branch_kernel(const int* in, int* out) {
   }
   if (lane == 0) out[threadIdx.x / 32] = sum;
 }
-LITMUS(wrong, shuffle_in_branch) {
-  return wrong_sum(shuffle_in_branch_kernel);
-}
+LITMUS_IS(undefined, shuffle_in_branch, wrong_sum(shuffle_in_branch_kernel))
 
 __global__ void ballot_in_branch_kernel(const int* in, int* out) {
   const int lane = threadIdx.x % 32;
@@ -283,9 +249,7 @@ __global__ void ballot_in_branch_kernel(const int* in, int* out) {
     if (lane == 0) out[threadIdx.x / 32] = __popc(ballot);
   }
 }
-LITMUS(wrong, ballot_in_branch_others_return) {
-  return wrong_sum(ballot_in_branch_kernel);
-}
+LITMUS_IS(shows, ballot_in_branch_others_return, wrong_sum(ballot_in_branch_kernel))
 
 // The same mask at two calls, in the two branches: each lane counts all, if the calls meet.
 __global__ void ballots_in_both_branches_kernel(const int* in, int* out) {
@@ -298,9 +262,7 @@ __global__ void ballots_in_both_branches_kernel(const int* in, int* out) {
     if (lane == 31 && count != 32) out[threadIdx.x / 32] = -count;
   }
 }
-LITMUS(wrong, ballots_in_both_branches) {
-  return wrong_sum(ballots_in_both_branches_kernel);
-}
+LITMUS_IS(not_found, ballots_in_both_branches, wrong_sum(ballots_in_both_branches_kernel))
 __global__ void shuffles_in_both_branches_kernel(const int* in, int* out) {
   const int lane = threadIdx.x % 32;
   int value = in[threadIdx.x] + lane;
@@ -312,9 +274,7 @@ __global__ void shuffles_in_both_branches_kernel(const int* in, int* out) {
     if (lane == 31 && value != 16 + 32) out[threadIdx.x / 32] = -value;
   }
 }
-LITMUS(wrong, shuffles_in_both_branches) {
-  return wrong_sum(shuffles_in_both_branches_kernel);
-}
+LITMUS_IS(not_found, shuffles_in_both_branches, wrong_sum(shuffles_in_both_branches_kernel))
 __global__ void syncwarps_in_both_branches_kernel(const int* in, int* out) {
   __shared__ int sums[kThreads];
   const int lane = threadIdx.x % 32;
@@ -332,9 +292,7 @@ __global__ void syncwarps_in_both_branches_kernel(const int* in, int* out) {
     __syncwarp();
   }
 }
-LITMUS(right, syncwarps_in_both_branches) {
-  return wrong_sum(syncwarps_in_both_branches_kernel);
-}
+LITMUS_IS(right, syncwarps_in_both_branches, wrong_sum(syncwarps_in_both_branches_kernel))
 
 // The mask of all, in a lane's last iteration, to which lanes come in different ones.
 template <int kLanes>
@@ -359,9 +317,8 @@ __global__ void full_mask_last_iteration_kernel(int rows, const int* offsets, co
   }
   if (lane == 0) sums[row] = sum;
 }
-LITMUS(wrong, full_mask_in_last_iteration_32) {
-  return wrong_rows(full_mask_last_iteration_kernel<32>, 32);
-}
+LITMUS_IS(not_found, full_mask_in_last_iteration_32,
+          wrong_rows(full_mask_last_iteration_kernel<32>, 32))
 
 // Lanes that returned before named by a mask, and read from.
 __global__ void shuffle_after_return_kernel(const int* in, int* out) {
@@ -371,9 +328,7 @@ __global__ void shuffle_after_return_kernel(const int* in, int* out) {
   for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d);
   if (lane == 0) out[threadIdx.x / 32] = sum;
 }
-LITMUS(wrong, shuffle_from_returned) {
-  return wrong_sum(shuffle_after_return_kernel);
-}
+LITMUS_IS(undefined, shuffle_from_returned, wrong_sum(shuffle_after_return_kernel))
 
 // A mask that was right in the first iteration names lanes that have left the loop since: they have
 // returned, or wait elsewhere.
@@ -394,12 +349,8 @@ int wrong_old_mask() {
   launch(old_mask_kernel<kReturn>, {1, kThreads}, out.data());
   return differences(out.download(), 8 + 16);
 }
-LITMUS(wrong, mask_names_lanes_that_left_the_loop) {
-  return wrong_old_mask<false>();
-}
-LITMUS(wrong, mask_names_lanes_that_left_and_returned) {
-  return wrong_old_mask<true>();
-}
+LITMUS_IS(deadlock, mask_names_lanes_that_left_the_loop, wrong_old_mask<false>())
+LITMUS_IS(not_found, mask_names_lanes_that_left_and_returned, wrong_old_mask<true>())
 
 // A group of those that were together is used where only some of them come.
 __global__ void group_in_branch_kernel(const int* in, int* out) {
@@ -410,9 +361,7 @@ __global__ void group_in_branch_kernel(const int* in, int* out) {
   }
   if (threadIdx.x % 32 == 0) out[threadIdx.x / 32] = sum;
 }
-LITMUS(wrong, coalesced_group_in_branch) {
-  return wrong_sum(group_in_branch_kernel);
-}
+LITMUS_IS(undefined, coalesced_group_in_branch, wrong_sum(group_in_branch_kernel))
 __global__ void tile_sync_in_branch_kernel(const int* in, int* out) {
   __shared__ int sums[kThreads];
   const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
@@ -428,9 +377,7 @@ __global__ void tile_sync_in_branch_kernel(const int* in, int* out) {
   }
   if (lane == 0) out[threadIdx.x / 32] = warp[0];
 }
-LITMUS(wrong, tile_sync_in_branch) {
-  return wrong_sum(tile_sync_in_branch_kernel);
-}
+LITMUS_IS(not_found, tile_sync_in_branch, wrong_sum(tile_sync_in_branch_kernel))
 
 // Right since Volta: a lane waits for another of its warp.
 __global__ void lane_waits_kernel(int* flags, int* out) {
@@ -460,9 +407,7 @@ __global__ void ballot_mask_kernel(const int* in, int* out) {
   }
   if (lane == 0) out[threadIdx.x / 32] = sum;
 }
-LITMUS(right, ballot_gives_the_mask) {
-  return wrong_sum(ballot_mask_kernel);
-}
+LITMUS_IS(right, ballot_gives_the_mask, wrong_sum(ballot_mask_kernel))
 
 // --- Lanes in an assumed order ------------------------------------------------------------------
 
@@ -480,12 +425,9 @@ __global__ void volatile_kernel(const int* in, int* out) {
   }
   if (lane == 0) out[threadIdx.x / 32] = warp[0];
 }
-LITMUS(wrong, volatile_without_syncwarp) {
-  return wrong_sum(volatile_kernel<false>);
-}
-LITMUS(right, volatile_with_syncwarp) {
-  return wrong_sum(volatile_kernel<true>);
-}
+LITMUS_IS(reported("that was not written"), volatile_without_syncwarp,
+          wrong_sum(volatile_kernel<false>))
+LITMUS_IS(right, volatile_with_syncwarp, wrong_sum(volatile_kernel<true>))
 
 // The textbook's tree: `if (lane < d)` around update and all.
 __global__ void volatile_tree_kernel(const int* in, int* out) {
@@ -502,9 +444,8 @@ __global__ void volatile_tree_kernel(const int* in, int* out) {
   }
   if (lane == 0) out[threadIdx.x / 32] = warp[0];
 }
-LITMUS(wrong, volatile_tree_of_kepler) {
-  return wrong_sum(volatile_tree_kernel);
-}
+LITMUS_IS(reported("that was not written"), volatile_tree_of_kepler,
+          wrong_sum(volatile_tree_kernel))
 
 // Each lane reads what the previous has written, in program order of the lanes' numbers.
 __global__ void lane_order_kernel(const int* in, int* out) {
@@ -518,9 +459,7 @@ __global__ void lane_order_kernel(const int* in, int* out) {
   }
   if (lane == 31) out[threadIdx.x / 32] = warp[31];
 }
-LITMUS(wrong, lanes_in_order) {
-  return wrong_sum(lane_order_kernel);
-}
+LITMUS_IS(in_reverse, lanes_in_order, wrong_sum(lane_order_kernel))
 
 // --- Barriers -----------------------------------------------------------------------------------
 
@@ -542,12 +481,8 @@ __global__ void barrier_in_if_kernel(const int* in, int* out) {
   __syncthreads();
   if (threadIdx.x == 127 && sums[64] != 1) out[0] = -1;
 }
-LITMUS(wrong, barrier_in_if_others_return) {
-  return wrong_sum(barrier_in_if_kernel<true>);
-}
-LITMUS(wrong, barrier_in_if_others_at_next) {
-  return wrong_sum(barrier_in_if_kernel<false>);
-}
+LITMUS_IS(not_found, barrier_in_if_others_return, wrong_sum(barrier_in_if_kernel<true>))
+LITMUS_IS(barrier, barrier_in_if_others_at_next, wrong_sum(barrier_in_if_kernel<false>))
 
 __global__ void barriers_in_both_branches_kernel(const int* in, int* out) {
   __shared__ int sums[kThreads];
@@ -564,9 +499,7 @@ __global__ void barriers_in_both_branches_kernel(const int* in, int* out) {
     __syncthreads();
   }
 }
-LITMUS(wrong, barriers_in_both_branches) {
-  return wrong_sum(barriers_in_both_branches_kernel);
-}
+LITMUS_IS(barrier, barriers_in_both_branches, wrong_sum(barriers_in_both_branches_kernel))
 
 // Within one warp.
 __global__ void barrier_in_half_warp_kernel(const int* in, int* out) {
@@ -579,9 +512,7 @@ __global__ void barrier_in_half_warp_kernel(const int* in, int* out) {
     out[threadIdx.x] = sum;
   }
 }
-LITMUS(wrong, barrier_in_half_of_each_warp) {
-  return wrong_sum(barrier_in_half_warp_kernel);
-}
+LITMUS_IS(not_found, barrier_in_half_of_each_warp, wrong_sum(barrier_in_half_warp_kernel))
 
 // Warps come to a barrier in a loop a different number of times, and return.
 __global__ void barrier_counts_kernel(const int* in, int* out) {
@@ -595,7 +526,7 @@ __global__ void barrier_counts_kernel(const int* in, int* out) {
     if (threadIdx.x % 32 == 0 && i == warp) out[warp] = sum;
   }
 }
-LITMUS(wrong, barrier_in_loops_of_different_lengths) {
+LITMUS(race, barrier_in_loops_of_different_lengths) {
   const Buffer<int> in("in", ones());
   Buffer<int> out("out", zeros(4));
   launch(barrier_counts_kernel, {1, kThreads}, in.data(), out.data());
@@ -620,8 +551,6 @@ __global__ void return_before_barrier_kernel(const int* in, int* out) {
   for (int i = threadIdx.x; i < 64; i += 4) sum += sums[i];
   out[threadIdx.x] = sum;
 }
-LITMUS(right, return_before_barrier) {
-  return wrong_sum(return_before_barrier_kernel);
-}
+LITMUS_IS(right, return_before_barrier, wrong_sum(return_before_barrier_kernel))
 
 }  // namespace litmus

@@ -11,7 +11,7 @@ namespace litmus {
 __global__ void __launch_bounds__(128) bounded_kernel(int* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
 }
-LITMUS(wrong, more_threads_than_launch_bounds) {
+LITMUS(not_found, more_threads_than_launch_bounds) {
   Buffer<int> out("out", zeros(256));
   launch(bounded_kernel, {1, 256}, out.data());
   return differences(out.download(), 1);
@@ -31,7 +31,7 @@ __global__ void registers_kernel(const double* in, double* out, int n) {
   for (int i = 0; i < 96; ++i) sum += values[i];
   out[threadIdx.x] = sum;
 }
-LITMUS(wrong, more_registers_than_a_block_has) {
+LITMUS(not_found, more_registers_than_a_block_has) {
   const Buffer<double> in("in", std::vector<double>(96 * 1024, 1.0));
   Buffer<double> out("out", std::vector<double>(1024));
   launch(registers_kernel, {1, 1024}, in.data(), out.data(), 0);
@@ -49,7 +49,7 @@ __device__ __noinline__ int deep(int depth, const int* in) {
 __global__ void deep_kernel(const int* in, int* out, int depth) {
   out[threadIdx.x] = deep(depth, in);
 }
-LITMUS(wrong, recursion_deeper_than_the_stack) {  // of 1 KiB, by default
+LITMUS(not_found, recursion_deeper_than_the_stack) {  // of 1 KiB, by default
   const Buffer<int> in("in", std::vector<int>(8, 1));
   Buffer<int> out("out", zeros(32));
   launch(deep_kernel, {1, 32}, in.data(), out.data(), 400);
@@ -61,7 +61,8 @@ __global__ void much_shared_kernel(int* out) {
   shared[threadIdx.x] = 1;
   out[threadIdx.x] = shared[threadIdx.x];
 }
-LITMUS(wrong, more_shared_memory_than_allowed) {  // without cudaFuncSetAttribute
+LITMUS(reported("cudaErrorInvalidValue"),
+       more_shared_memory_than_allowed) {  // without cudaFuncSetAttribute
   Buffer<int> out("out", zeros(32));
   launch(much_shared_kernel, {1, 32, 64 << 10}, out.data());
   return differences(out.download(), 1);
@@ -75,7 +76,7 @@ __global__ void two_extern_kernel(int* out) {
   __syncthreads();
   out[threadIdx.x] = own_ints[threadIdx.x];
 }
-LITMUS(wrong, extern_shared_declared_twice) {
+LITMUS(reported("begin at the same address"), extern_shared_declared_twice) {
   Buffer<int> out("out", zeros(32));
   launch(two_extern_kernel, {1, 32, 32 * 8}, out.data());
   std::vector<int> expected;
@@ -87,7 +88,7 @@ __device__ int device_variable = 1;
 __global__ void read_variable_kernel(int* out) {
   *out = device_variable;
 }
-LITMUS(wrong, host_writes_device_variable) {
+LITMUS(not_found, host_writes_device_variable) {
   device_variable = 2;
   Buffer<int> out("out", zeros(1));
   launch(read_variable_kernel, {1, 1}, out.data());
@@ -97,7 +98,7 @@ __device__ int device_result;
 __global__ void write_variable_kernel() {
   device_result = 3;
 }
-LITMUS(wrong, host_reads_device_variable) {
+LITMUS(not_found, host_reads_device_variable) {
   launch(write_variable_kernel, {1, 1});
   check(cudaDeviceSynchronize(), "waiting");
   return device_result != 3;
@@ -108,7 +109,7 @@ LITMUS(wrong, host_reads_device_variable) {
 __global__ void to_int_kernel(const float* in, int* out) {
   out[threadIdx.x] = static_cast<int>(in[threadIdx.x]);
 }
-LITMUS(wrong, float_to_int_out_of_range) {  // as on x86-64
+LITMUS(not_found, float_to_int_out_of_range) {  // as on x86-64
   const Buffer<float> in("in", {3e9f, -3e9f, NAN, INFINITY});
   Buffer<int> out("out", zeros(4));
   launch(to_int_kernel, {1, 4}, in.data(), out.data());
@@ -117,7 +118,7 @@ LITMUS(wrong, float_to_int_out_of_range) {  // as on x86-64
 __global__ void to_unsigned_kernel(const float* in, unsigned* out) {
   out[threadIdx.x] = static_cast<unsigned>(in[threadIdx.x]);
 }
-LITMUS(wrong, negative_float_to_unsigned) {  // to wrap around, as on x86-64
+LITMUS(not_found, negative_float_to_unsigned) {  // to wrap around, as on x86-64
   const Buffer<float> in("in", {-1.0f, -2.5f});
   Buffer<unsigned> out("out", std::vector<unsigned>(2));
   launch(to_unsigned_kernel, {1, 2}, in.data(), out.data());
@@ -127,7 +128,7 @@ LITMUS(wrong, negative_float_to_unsigned) {  // to wrap around, as on x86-64
 __global__ void shift_kernel(const int* by, unsigned* out) {
   out[threadIdx.x] = 1u << by[threadIdx.x];
 }
-LITMUS(wrong, shift_by_the_width) {  // to wrap around, as on x86-64
+LITMUS(not_found, shift_by_the_width) {  // to wrap around, as on x86-64
   const Buffer<int> by("by", {32, 33});
   Buffer<unsigned> out("out", std::vector<unsigned>(2));
   launch(shift_kernel, {1, 2}, by.data(), out.data());
@@ -139,7 +140,7 @@ __global__ void contraction_kernel(const float* a, const float* b, float* out) {
   const int i = threadIdx.x;
   out[i] = std::sqrt(a[i] * a[i] - b[i] * b[i]);
 }
-LITMUS(wrong, products_rounded_before_they_are_subtracted) {
+LITMUS(not_found, products_rounded_before_they_are_subtracted) {
   std::vector<float> host;
   for (int i = 0; i < 64; ++i) host.push_back(1.0f + 0.137f * static_cast<float>(i));
   const Buffer<float> a("a", host), b("b", host);

@@ -21,7 +21,7 @@ __global__ void restrict_kernel(const int* __restrict__ in, int* __restrict__ ou
     before = in[first + i + 1];
   }
 }
-LITMUS(wrong, restrict_aliases) {
+LITMUS(not_found, restrict_aliases) {
   Buffer<int> data("data", zeros(32 * 8 + 1));
   launch(restrict_kernel, {1, 32}, data.data(), data.data() + 1);
   std::vector<int> expected(32 * 8 + 1);
@@ -34,7 +34,7 @@ __global__ void restrict_reload_kernel(const int* __restrict__ in, int* __restri
   out[threadIdx.x] = before + 1;
   out[threadIdx.x] += in[threadIdx.x];
 }
-LITMUS(wrong, restrict_aliases_and_reloads) {
+LITMUS(shows, restrict_aliases_and_reloads) {
   Buffer<int> data("data", zeros(32));
   launch(restrict_reload_kernel, {1, 32}, data.data(), data.data());
   return differences(data.download(), 2);
@@ -46,7 +46,7 @@ __global__ void ldg_kernel(int* data, int* out) {
   data[threadIdx.x] = before + 1;
   out[threadIdx.x] = __ldg(&data[threadIdx.x]);
 }
-LITMUS(wrong, ldg_of_what_the_kernel_wrote) {
+LITMUS(read_only, ldg_of_what_the_kernel_wrote) {
   Buffer<int> data("data", zeros(256)), out("out", zeros(256));
   launch(ldg_kernel, {1, 256}, data.data(), out.data());
   return differences(out.download(), 1);
@@ -60,7 +60,7 @@ __global__ void ldg_barrier_kernel(int* data, int* out) {
   __syncthreads();
   out[threadIdx.x] = __ldg(&data[other]);
 }
-LITMUS(wrong, ldg_of_what_the_block_wrote) {
+LITMUS(read_only, ldg_of_what_the_block_wrote) {
   Buffer<int> data("data", zeros(256)), out("out", zeros(256));
   launch(ldg_barrier_kernel, {1, 256}, data.data(), out.data());
   return differences(out.download(), 1);
@@ -71,7 +71,7 @@ __global__ void texture_kernel(cudaTextureObject_t texture, int* data, int* out)
   __syncthreads();
   out[threadIdx.x] = tex1Dfetch<int>(texture, threadIdx.x);
 }
-LITMUS(wrong, texture_of_what_the_kernel_wrote) {
+LITMUS(read_only, texture_of_what_the_kernel_wrote) {
   Buffer<int> data("data", zeros(256)), out("out", zeros(256));
   const spmv::device::LinearTexture<int> texture(data.data(), 256);
   launch(texture_kernel, {1, 256}, texture.get(), data.data(), out.data());
@@ -132,18 +132,11 @@ int wrong_poll(Kernel* kernel) {
   launch(kernel, {2, 1}, flag.data(), out.data());
   return differences(out.download(), 1);
 }
-LITMUS(wrong, polls_with_plain_loads) {
-  return wrong_poll(poll_plain_kernel);
-}
-LITMUS(wrong, polls_with_ldcg) {
-  return wrong_poll(poll_ldcg_kernel);
-}
-LITMUS(wrong, polls_with_ldg) {
-  return wrong_poll(poll_ldg_kernel);
-}
-LITMUS(right, polls_with_volatile) {
-  return wrong_poll(poll_volatile_kernel);
-}
+LITMUS_IS(reported("kernel poll_plain_kernel"), polls_with_plain_loads,
+          wrong_poll(poll_plain_kernel))
+LITMUS_IS(not_found, polls_with_ldcg, wrong_poll(poll_ldcg_kernel))
+LITMUS_IS(read_only, polls_with_ldg, wrong_poll(poll_ldg_kernel))
+LITMUS_IS(right, polls_with_volatile, wrong_poll(poll_volatile_kernel))
 
 // --- Messages from one block to another ---------------------------------------------------------
 // Even blocks send, the next ones receive; each pair has words of its own, 128 bytes apart.
@@ -214,21 +207,15 @@ __global__ void message_kernel(Pairs pairs) {
     }
   }
 }
-LITMUS(right, message_with_fences) {
-  return wrong_messages(message_kernel<Send::kFence, Receive::kFence>);
-}
-LITMUS(wrong, message_without_acquire) {
-  return wrong_messages(message_kernel<Send::kFence, Receive::kNothing>);
-}
-LITMUS(wrong, message_with_barrier_for_acquire) {
-  return wrong_messages(message_kernel<Send::kFence, Receive::kBarrier>);
-}
-LITMUS(wrong, message_without_release) {
-  return wrong_messages(message_kernel<Send::kNoFence, Receive::kFence>);
-}
-LITMUS(wrong, message_with_block_fences) {
-  return wrong_messages(message_kernel<Send::kBlockFence, Receive::kBlockFence>);
-}
+LITMUS_IS(right, message_with_fences, wrong_messages(message_kernel<Send::kFence, Receive::kFence>))
+LITMUS_IS(no_fence, message_without_acquire,
+          wrong_messages(message_kernel<Send::kFence, Receive::kNothing>))
+LITMUS_IS(no_fence, message_with_barrier_for_acquire,
+          wrong_messages(message_kernel<Send::kFence, Receive::kBarrier>))
+LITMUS_IS(race, message_without_release,
+          wrong_messages(message_kernel<Send::kNoFence, Receive::kFence>))
+LITMUS_IS(race, message_with_block_fences,
+          wrong_messages(message_kernel<Send::kBlockFence, Receive::kBlockFence>))
 
 // With cuda::atomic_ref, of the device's or the block's scope.
 template <cuda::thread_scope kScope, bool kOrdered>
@@ -249,15 +236,12 @@ __global__ void atomic_ref_kernel(Pairs pairs) {
     *word(pairs.results) = before + *word(pairs.data);
   }
 }
-LITMUS(right, atomic_ref_acquire_release) {
-  return wrong_messages(atomic_ref_kernel<cuda::thread_scope_device, true>);
-}
-LITMUS(wrong, atomic_ref_relaxed) {
-  return wrong_messages(atomic_ref_kernel<cuda::thread_scope_device, false>);
-}
-LITMUS(wrong, atomic_ref_of_block_scope) {
-  return wrong_messages(atomic_ref_kernel<cuda::thread_scope_block, true>);
-}
+LITMUS_IS(right, atomic_ref_acquire_release,
+          wrong_messages(atomic_ref_kernel<cuda::thread_scope_device, true>))
+LITMUS_IS(race, atomic_ref_relaxed,
+          wrong_messages(atomic_ref_kernel<cuda::thread_scope_device, false>))
+LITMUS_IS(race, atomic_ref_of_block_scope,
+          wrong_messages(atomic_ref_kernel<cuda::thread_scope_block, true>))
 
 // Flag and data both volatile: nothing torn, nothing kept in a register, nothing ordered.
 template <bool kFence>
@@ -276,12 +260,9 @@ __global__ void volatile_message_kernel(Pairs pairs) {
     *word(pairs.results) = *data;
   }
 }
-LITMUS(right, volatile_message_with_fences) {
-  return wrong_messages(volatile_message_kernel<true>);
-}
-LITMUS(wrong, volatile_message_without_fences) {
-  return wrong_messages(volatile_message_kernel<false>);
-}
+LITMUS_IS(right, volatile_message_with_fences, wrong_messages(volatile_message_kernel<true>))
+LITMUS_IS(not_found, volatile_message_without_fences,
+          wrong_messages(volatile_message_kernel<false>))
 
 // Two warps of a block, through shared memory.
 template <bool kFence>
@@ -308,12 +289,8 @@ int wrong_shared_messages() {
   launch(shared_message_kernel<kFence>, {64, 64}, out.data());
   return differences(out.download(), 1);
 }
-LITMUS(right, shared_message_with_fences) {
-  return wrong_shared_messages<true>();
-}
-LITMUS(wrong, shared_message_without_fences) {
-  return wrong_shared_messages<false>();
-}
+LITMUS_IS(right, shared_message_with_fences, wrong_shared_messages<true>())
+LITMUS_IS(not_found, shared_message_without_fences, wrong_shared_messages<false>())
 
 // --- Order of atomics, many times over ----------------------------------------------------------
 // Two blocks meet before each of kInstances instances; each has words of its own, in other lines.
@@ -376,34 +353,20 @@ int forbidden() {
   }
   return count;
 }
-LITMUS(wrong, store_buffering_volatile) {
-  return forbidden<How::kVolatile, 0>();
-}
-LITMUS(wrong, store_buffering_atomics) {
-  return forbidden<How::kAtomic, 0>();
-}
-LITMUS(right, store_buffering_fences) {
-  return forbidden<How::kFence, 0>();
-}
-LITMUS(wrong, message_order_volatile) {
-  return forbidden<How::kVolatile, 1>();
-}
-LITMUS(wrong, message_order_atomics) {
-  return forbidden<How::kAtomic, 1>();
-}
-LITMUS(right, message_order_fences) {
-  return forbidden<How::kFence, 1>();
-}
-LITMUS(wrong, load_buffering_volatile) {
-  return forbidden<How::kVolatile, 2>();
-}
+LITMUS_IS(not_found, store_buffering_volatile, forbidden<How::kVolatile, 0>())
+LITMUS_IS(not_found, store_buffering_atomics, forbidden<How::kAtomic, 0>())
+LITMUS_IS(right, store_buffering_fences, forbidden<How::kFence, 0>())
+LITMUS_IS(not_found, message_order_volatile, forbidden<How::kVolatile, 1>())
+LITMUS_IS(not_found, message_order_atomics, forbidden<How::kAtomic, 1>())
+LITMUS_IS(right, message_order_fences, forbidden<How::kFence, 1>())
+LITMUS_IS(not_found, load_buffering_volatile, forbidden<How::kVolatile, 2>())
 
 // --- Scopes of atomics, and locks ---------------------------------------------------------------
 
 __global__ void atomic_block_kernel(int* sum) {
   atomicAdd_block(sum, 1);
 }
-LITMUS(wrong, atomic_block_across_blocks) {
+LITMUS(race, atomic_block_across_blocks) {
   Buffer<int> sum("sum", zeros(1));
   launch(atomic_block_kernel, {264, 128}, sum.data());
   return differences(sum.download(), 264 * 128);
@@ -411,7 +374,7 @@ LITMUS(wrong, atomic_block_across_blocks) {
 __global__ void fetch_add_block_kernel(int* sum) {
   cuda::atomic_ref<int, cuda::thread_scope_block>(*sum).fetch_add(1, cuda::memory_order_relaxed);
 }
-LITMUS(wrong, fetch_add_of_block_scope_across_blocks) {
+LITMUS(race, fetch_add_of_block_scope_across_blocks) {
   Buffer<int> sum("sum", zeros(1));
   launch(fetch_add_block_kernel, {264, 128}, sum.data());
   return differences(sum.download(), 264 * 128);
@@ -450,15 +413,9 @@ int wrong_lock() {
   launch(lock_kernel<kUnlock>, {8, 64}, lock.data(), sum.data());
   return differences(sum.download(), 8 * 64);
 }
-LITMUS(right, spin_lock_since_volta) {
-  return wrong_lock<Unlock::kRight>();
-}
-LITMUS(wrong, spin_lock_without_fences) {
-  return wrong_lock<Unlock::kNoFence>();
-}
-LITMUS(wrong, spin_lock_released_by_plain_store) {
-  return wrong_lock<Unlock::kPlainStore>();
-}
+LITMUS_IS(right, spin_lock_since_volta, wrong_lock<Unlock::kRight>())
+LITMUS_IS(race, spin_lock_without_fences, wrong_lock<Unlock::kNoFence>())
+LITMUS_IS(race, spin_lock_released_by_plain_store, wrong_lock<Unlock::kPlainStore>())
 
 // The block that comes last adds what all have stored.
 template <bool kRelease, bool kAcquire>
@@ -485,15 +442,9 @@ int wrong_last_block() {
          total.data());
   return differences(total.download(), 1000);
 }
-LITMUS(right, last_block_adds) {
-  return wrong_last_block<true, true>();
-}
-LITMUS(wrong, last_block_without_release) {
-  return wrong_last_block<false, true>();
-}
-LITMUS(wrong, last_block_without_acquire) {
-  return wrong_last_block<true, false>();
-}
+LITMUS_IS(right, last_block_adds, wrong_last_block<true, true>())
+LITMUS_IS(race, last_block_without_release, wrong_last_block<false, true>())
+LITMUS_IS(not_found, last_block_without_acquire, wrong_last_block<true, false>())
 
 // --- Blocks that wait for each other ------------------------------------------------------------
 
@@ -512,14 +463,8 @@ inline int wrong_wait(unsigned blocks, unsigned setter, unsigned threads) {
   launch(block_waits_kernel, {dim3(blocks), dim3(threads)}, flag.data(), out.data(), setter);
   return differences(out.download(), 1);
 }
-LITMUS(right, second_block_waits_for_first) {
-  return wrong_wait(2, 0, 32);
-}
-LITMUS(right, first_block_waits_for_second) {
-  return wrong_wait(2, 1, 32);
-}
-LITMUS(wrong, blocks_wait_for_the_last_of_too_many) {
-  return wrong_wait(4000, 3999, 1024);
-}
+LITMUS_IS(right, second_block_waits_for_first, wrong_wait(2, 0, 32))
+LITMUS_IS(right, first_block_waits_for_second, wrong_wait(2, 1, 32))
+LITMUS_IS(deadlock, blocks_wait_for_the_last_of_too_many, wrong_wait(4000, 3999, 1024))
 
 }  // namespace litmus
