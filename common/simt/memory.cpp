@@ -428,33 +428,17 @@ cudaError_t simt::copy_from_symbol(void* to, const void* symbol, std::size_t sym
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
-}
-
-// `height` rows of `width` bytes, which begin a pitch apart.
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
-                              std::size_t from_pitch, std::size_t width, std::size_t height,
-                              cudaMemcpyKind kind, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
-  if (width == 0 || height == 0) return cudaSuccess;
-  if (to_pitch < width || from_pitch < width) return set_error(cudaErrorInvalidValue);
-  for (const std::size_t row : {std::size_t{0}, height - 1}) {
-    const cudaError_t error =
-        check_copy(static_cast<char*>(to) + row * to_pitch,
-                   static_cast<const char*>(from) + row * from_pitch, width, kind);
-    if (error != cudaSuccess) return error;
-  }
-  const auto copy_rows = [=] {
+  if (bytes == 0) return cudaSuccess;
+  if (const cudaError_t error = check_copy(to, from, bytes, kind)) return error;
+  const auto copy_on_stream = [=] {
     const simt::OnStream on(stream);
-    for (std::size_t row = 0; row < height; ++row) {
-      copy(static_cast<char*>(to) + row * to_pitch,
-           static_cast<const char*>(from) + row * from_pitch, width);
-    }
+    copy(to, from, bytes);
     return cudaSuccess;
   };
-  if (!is_pageable(to) && !is_pageable(from)) return simt::enqueue(stream, copy_rows);
+  if (!is_pageable(to) && !is_pageable(from)) return simt::enqueue(stream, copy_on_stream);
   const cudaError_t error = simt::finish_stream(stream);
-  return error != cudaSuccess ? error : copy_rows();
+  return error != cudaSuccess ? error : copy_on_stream();
 }
 
 namespace {
