@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <string>
@@ -26,11 +27,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the files are little-endian");
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr const char* kDamaged = "the archive is damaged; save or fetch the file again";
 constexpr const char* kHowToSave = "save it with scipy.sparse.save_npz(file, A.tocsr())";
 
-// The number that begins `at` bytes into `bytes`, which has so many.
+// The number that begins `at` bytes into `bytes`, which has more.
 template <typename Number>
 Number number_at(std::string_view bytes, std::size_t at) {
   Number number;
@@ -43,6 +43,50 @@ Number number_at(std::string_view bytes, std::size_t at) {
 // A ZIP archive of at most 2^16 members, whose directory stands at its end.
 class Archive {
  public:
+  // Members that would be larger than `most_bytes` inflated are not.
+  Archive(const std::filesystem::path& path, double most_bytes)
+      : name_(printable(path.string())), most_bytes_(most_bytes) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) fail("no such file; check the path");
+    if (!std::filesystem::is_regular_file(path, error)) fail("is no file; give an .npz file");
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail("cannot be opened; check its permissions");
+    bytes_.resize(std::filesystem::file_size(path));
+    if (!file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()))) {
+      fail("cannot be read; check the file");
+    }
+    read_directory();
+  }
+
+  // The bytes of the array `name`, inflated: they must have been right.
+  std::string_view content(const std::string& name) {
+    const auto found = members_.find(name + ".npy");
+    if (found == members_.end()) {
+      fail(fmt::format("has no array \"{}\", so it is no sparse matrix; {}", name, kHowToSave));
+    }
+    constexpr std::size_t kHeaderBytes = 30;
+    const Member& member = found->second;
+    const std::string_view header = part(member.begin, kHeaderBytes);
+    if (!header.starts_with("PK\3\4")) fail(kDamaged);
+    std::string_view content =
+        part(member.begin + kHeaderBytes + number_at<std::uint16_t>(header, 26) +
+                 number_at<std::uint16_t>(header, 28),
+             member.stored_bytes);
+    if (member.is_deflated) {
+      const auto bytes = static_cast<double>(member.bytes);
+      if (bytes > most_bytes_) fail("the matrix " + more_than_limit(bytes, most_bytes_));
+      content = inflated_.emplace_back(inflated(content, member.bytes));
+    }
+    const auto* const bytes = reinterpret_cast<const Bytef*>(content.data());
+    if (content.size() != member.bytes || ::crc32_z(0, bytes, content.size()) != member.crc) {
+      fail(kDamaged);
+    }
+    return content;
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(name_ + ": " + what); }
+
+ private:
   struct Member {
     std::uint64_t begin = 0;  // of its local header
     std::uint64_t stored_bytes = 0, bytes = 0;
@@ -50,97 +94,83 @@ class Archive {
     bool is_deflated = false;
   };
 
-  explicit Archive(const std::filesystem::path& path)
-      : name_(printable(path.string())), file_(path, std::ios::binary) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) fail("no such file; check the path");
-    if (!std::filesystem::is_regular_file(path, error)) fail("is no file; give an .npz file");
-    if (!file_) fail("cannot be opened; check its permissions");
-    size_ = std::filesystem::file_size(path);
-    read_directory();
+  // `count` bytes of the archive, from `begin` on.
+  std::string_view part(std::uint64_t begin, std::uint64_t count) const {
+    if (begin > bytes_.size() || count > bytes_.size() - begin) fail(kDamaged);
+    return std::string_view(bytes_).substr(begin, count);
   }
 
-  const Member& member(const std::string& name) const {
-    const auto found = members_.find(name + ".npy");
-    if (found == members_.end()) {
-      fail(fmt::format("has no array \"{}\", so it is no sparse matrix; {}", name, kHowToSave));
-    }
-    return found->second;
+  // Of `stored` at most `bytes` bytes; fewer if it is damaged.
+  static std::string inflated(std::string_view stored, std::uint64_t bytes) {
+    constexpr std::size_t kPiece = std::size_t{1} << 30;
+    ::z_stream z{};
+    if (::inflateInit2(&z, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+    std::string text(bytes, '\0');
+    z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(stored.data()));
+    z.next_out = reinterpret_cast<Bytef*>(text.data());
+    do {
+      z.avail_in = static_cast<uInt>(std::min(stored.size() - z.total_in, kPiece));
+      z.avail_out = static_cast<uInt>(std::min(text.size() - z.total_out, kPiece));
+    } while (::inflate(&z, Z_NO_FLUSH) == Z_OK);
+    text.resize(z.total_out);
+    ::inflateEnd(&z);
+    return text;
   }
 
-  // `count` bytes from `begin` on.
-  std::string read(std::uint64_t begin, std::uint64_t count) {
-    if (begin > size_ || count > size_ - begin) fail(kDamaged);
-    std::string bytes(count, '\0');
-    file_.seekg(static_cast<std::streamoff>(begin));
-    if (!file_.read(bytes.data(), static_cast<std::streamsize>(count))) {
-      fail("cannot be read; check the file");
-    }
-    return bytes;
-  }
-
-  [[noreturn]] void fail(const std::string& what) const { throw InputError(name_ + ": " + what); }
-
- private:
   void read_directory() {
     constexpr std::size_t kEndBytes = 22, kLongestComment = 0xffff;
-    constexpr std::uint32_t kAbove32Bits = 0xffffffff;
-    const std::uint64_t tail_begin =
-        size_ - std::min<std::uint64_t>(size_, kEndBytes + kLongestComment);
-    const std::string tail = read(tail_begin, size_ - tail_begin);
-    const std::size_t end = tail.rfind("PK\5\6");
-    if (end == std::string::npos || tail.size() - end < kEndBytes) {
-      fail(size_ == 0 ? "the file is empty; save or fetch it again"
-                      : fmt::format("is no .npz archive, or cut short; {}, or fetch it again",
-                                    kHowToSave));
+    const std::size_t end = bytes_.rfind("PK\5\6");
+    if (end == std::string::npos || bytes_.size() - end < kEndBytes ||
+        bytes_.size() - end > kEndBytes + kLongestComment) {
+      fail(bytes_.empty() ? "the file is empty; save or fetch it again"
+                          : fmt::format("is no .npz archive, or cut short; {}, or fetch it again",
+                                        kHowToSave));
     }
-    const auto entries = number_at<std::uint16_t>(tail, end + 10);
-    std::uint64_t bytes = number_at<std::uint32_t>(tail, end + 12);
-    std::uint64_t begin = number_at<std::uint32_t>(tail, end + 16);
-    if (begin ==
-        kAbove32Bits) {  // then a longer record of the end precedes it, and a pointer there
+    const auto entries = number_at<std::uint16_t>(bytes_, end + 10);
+    std::uint64_t bytes = number_at<std::uint32_t>(bytes_, end + 12);
+    std::uint64_t begin = number_at<std::uint32_t>(bytes_, end + 16);
+    if (begin == kInLongField) {  // a longer record of the end precedes it, and a pointer there
       constexpr std::size_t kPointerBytes = 20, kLongEndBytes = 56;
-      if (end < kPointerBytes || tail.compare(end - kPointerBytes, 4, "PK\6\7") != 0)
+      if (end < kPointerBytes || bytes_.compare(end - kPointerBytes, 4, "PK\6\7") != 0) {
         fail(kDamaged);
-      const std::string long_end =
-          read(number_at<std::uint64_t>(tail, end - kPointerBytes + 8), kLongEndBytes);
+      }
+      const std::string_view long_end =
+          part(number_at<std::uint64_t>(bytes_, end - kPointerBytes + 8), kLongEndBytes);
       if (!long_end.starts_with("PK\6\6")) fail(kDamaged);
       bytes = number_at<std::uint64_t>(long_end, 40);
       begin = number_at<std::uint64_t>(long_end, 48);
     }
-    const std::string directory = read(begin, bytes);
-    std::size_t at = 0;
-    for (unsigned entry = 0; entry < entries; ++entry) at = read_entry(directory, at);
+    std::string_view directory = part(begin, bytes);
+    for (unsigned entry = 0; entry < entries; ++entry) read_entry(directory);
   }
 
-  // The entry that begins at `at`; returns where it ends.
-  std::size_t read_entry(const std::string& directory, std::size_t at) {
+  // The entry at the beginning of `directory`, which then begins behind it.
+  void read_entry(std::string_view& directory) {
     constexpr std::size_t kBytes = 46;
-    if (directory.size() - at < kBytes || directory.compare(at, 4, "PK\1\2") != 0) fail(kDamaged);
-    const auto flags = number_at<std::uint16_t>(directory, at + 8);
-    const auto method = number_at<std::uint16_t>(directory, at + 10);
-    Member member{number_at<std::uint32_t>(directory, at + 42),
-                  number_at<std::uint32_t>(directory, at + 20),
-                  number_at<std::uint32_t>(directory, at + 24),
-                  number_at<std::uint32_t>(directory, at + 16), method == Z_DEFLATED};
-    const std::size_t name_bytes = number_at<std::uint16_t>(directory, at + 28);
-    const std::size_t extra_bytes = number_at<std::uint16_t>(directory, at + 30);
-    const std::size_t comment_bytes = number_at<std::uint16_t>(directory, at + 32);
-    const std::size_t extra = at + kBytes + name_bytes;
-    if (directory.size() - at < kBytes + name_bytes + extra_bytes + comment_bytes) fail(kDamaged);
-    const std::string name = directory.substr(at + kBytes, name_bytes);
+    if (directory.size() < kBytes || !directory.starts_with("PK\1\2")) fail(kDamaged);
+    const auto flags = number_at<std::uint16_t>(directory, 8);
+    const auto method = number_at<std::uint16_t>(directory, 10);
+    Member member{number_at<std::uint32_t>(directory, 42), number_at<std::uint32_t>(directory, 20),
+                  number_at<std::uint32_t>(directory, 24), number_at<std::uint32_t>(directory, 16),
+                  method == Z_DEFLATED};
+    const std::size_t name_bytes = number_at<std::uint16_t>(directory, 28);
+    const std::size_t extra_bytes = number_at<std::uint16_t>(directory, 30);
+    const std::size_t all =
+        kBytes + name_bytes + extra_bytes + number_at<std::uint16_t>(directory, 32);
+    if (directory.size() < all) fail(kDamaged);
+    const std::string name(directory.substr(kBytes, name_bytes));
     if ((method != 0 && !member.is_deflated) || (flags & 1)) {
       fail(fmt::format("{} is encrypted, or compressed in a way that cannot be read; {}",
                        in_quotes(name), kHowToSave));
     }
-    read_long_sizes(std::string_view(directory).substr(extra, extra_bytes), member);
+    read_long_sizes(directory.substr(kBytes + name_bytes, extra_bytes), member);
     if (!members_.emplace(name, member).second) fail(kDamaged);
-    return extra + extra_bytes + comment_bytes;
+    directory.remove_prefix(all);
   }
 
   // In place of each number of `member` that has all bits set, the next one of the field for
   // numbers of 64 bits.
-  void read_long_sizes(std::string_view fields, Member& member) {
+  void read_long_sizes(std::string_view fields, Member& member) const {
     while (fields.size() >= 4) {
       const auto kind = number_at<std::uint16_t>(fields, 0);
       const std::size_t bytes = number_at<std::uint16_t>(fields, 2);
@@ -149,7 +179,7 @@ class Archive {
       fields.remove_prefix(4 + bytes);
       if (kind != 1) continue;
       for (std::uint64_t* number : {&member.bytes, &member.stored_bytes, &member.begin}) {
-        if (*number != 0xffffffff) continue;
+        if (*number != kInLongField) continue;
         if (field.size() < 8) fail(kDamaged);
         *number = number_at<std::uint64_t>(field, 0);
         field.remove_prefix(8);
@@ -157,77 +187,11 @@ class Archive {
     }
   }
 
-  std::string name_;
-  std::ifstream file_;
-  std::uint64_t size_ = 0;
+  static constexpr std::uint64_t kInLongField = 0xffffffff;
+  std::string name_, bytes_;
+  double most_bytes_;
   std::map<std::string, Member> members_;
-};
-
-// The bytes of a member, inflated, one after the other.
-class Stream {
- public:
-  Stream(Archive& archive, const Archive::Member& member) : archive_(archive), member_(member) {
-    constexpr std::size_t kBytes = 30;
-    const std::string header = archive.read(member.begin, kBytes);
-    if (!header.starts_with("PK\3\4")) archive.fail(kDamaged);
-    at_ = member.begin + kBytes + number_at<std::uint16_t>(header, 26) +
-          number_at<std::uint16_t>(header, 28);
-    if (!member.is_deflated && member.bytes != member.stored_bytes) archive.fail(kDamaged);
-    if (member.is_deflated && ::inflateInit2(&inflater_, -MAX_WBITS) != Z_OK)
-      throw std::bad_alloc();
-  }
-  ~Stream() {
-    if (member_.is_deflated) ::inflateEnd(&inflater_);
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  // The next `count` bytes, at most kPiece.
-  std::string next(std::size_t count) {
-    if (count > member_.bytes - given_) archive_.fail(kDamaged);
-    std::string bytes;
-    if (member_.is_deflated) {
-      bytes.resize(count);
-      inflate(bytes);
-    } else {
-      bytes = archive_.read(at_, count);
-      at_ += count;
-    }
-    given_ += count;
-    crc_ = ::crc32(crc_, reinterpret_cast<const Bytef*>(bytes.data()),
-                   static_cast<uInt>(bytes.size()));
-    return bytes;
-  }
-
-  // Nothing may be left, and all of it must have been right.
-  void finish() const {
-    if (given_ != member_.bytes || crc_ != member_.crc) archive_.fail(kDamaged);
-  }
-
- private:
-  void inflate(std::string& bytes) {
-    inflater_.next_out = reinterpret_cast<Bytef*>(bytes.data());
-    inflater_.avail_out = static_cast<uInt>(bytes.size());
-    while (inflater_.avail_out > 0) {
-      if (inflater_.avail_in == 0) {
-        const std::uint64_t left = member_.stored_bytes - taken_;
-        stored_ = archive_.read(at_ + taken_, std::min<std::uint64_t>(left, kPiece));
-        taken_ += stored_.size();
-        inflater_.next_in = reinterpret_cast<Bytef*>(stored_.data());
-        inflater_.avail_in = static_cast<uInt>(stored_.size());
-      }
-      const int status = ::inflate(&inflater_, Z_NO_FLUSH);
-      const bool is_stuck = inflater_.avail_in == 0 && taken_ == member_.stored_bytes;
-      if (inflater_.avail_out > 0 && (status != Z_OK || is_stuck)) archive_.fail(kDamaged);
-    }
-  }
-
-  Archive& archive_;
-  Archive::Member member_;
-  std::uint64_t at_ = 0, given_ = 0, taken_ = 0;
-  uLong crc_ = 0;
-  std::string stored_;
-  ::z_stream inflater_{};
+  std::deque<std::string> inflated_;  // of which content() has given views
 };
 
 // --- An array ------------------------------------------------------------------------------------
@@ -236,15 +200,12 @@ class Stream {
 class Array {
  public:
   Array(Archive& archive, const std::string& name)
-      : archive_(archive), name_(name), stream_(archive, archive.member(name)) {
-    const std::string magic = stream_.next(8);
+      : archive_(archive), name_(name), bytes_(archive.content(name)) {
+    const std::string_view magic = next(8);
     if (!magic.starts_with("\x93NUMPY") || magic[6] < 1 || magic[6] > 3) fail_in_array();
-    const bool is_long = magic[6] > 1;
-    const std::string length = stream_.next(is_long ? 4 : 2);
-    const std::size_t bytes =
-        is_long ? number_at<std::uint32_t>(length, 0) : number_at<std::uint16_t>(length, 0);
-    if (bytes > kPiece) fail_in_array();
-    const std::string header = stream_.next(bytes);
+    const std::size_t header_bytes =
+        magic[6] > 1 ? number_at<std::uint32_t>(next(4), 0) : number_at<std::uint16_t>(next(2), 0);
+    const std::string_view header = next(header_bytes);
     const std::string_view type = value_of(header, "'descr':");
     const std::size_t type_end = type.size() > 2 ? type.find(type[0], 1) : std::string::npos;
     if ((type[0] != '\'' && type[0] != '"') || type_end == std::string::npos) fail_in_array();
@@ -259,18 +220,15 @@ class Array {
     }
   }
 
-  const std::string& type() const { return type_; }
   bool is_integer() const { return type_[1] == 'i' || type_[1] == 'u' || type_[1] == 'b'; }
   bool is_complex() const { return type_[1] == 'c'; }
 
   // Of an array of one dimension.
   std::uint64_t size() const {
     std::uint64_t size = 0;
-    const char* p = shape_.data() + 1;
-    const char* const end = shape_.data() + shape_.size();
-    for (; p < end && *p >= '0' && *p <= '9' && size < (1ull << 40); ++p)
-      size = 10 * size + (*p - '0');
-    if (p == shape_.data() + 1 || std::string_view(p, end) != ",)") {
+    const auto [end, error] =
+        std::from_chars(shape_.data() + 1, shape_.data() + shape_.size(), size);
+    if (error != std::errc() || std::string_view(end) != ",)") {
       archive_.fail(fmt::format("the array \"{}\" has the shape {}, not one dimension; {}", name_,
                                 in_quotes(shape_), kHowToSave));
     }
@@ -279,38 +237,30 @@ class Array {
 
   // All elements as numbers of type To, each given to `check` first; of complex ones the real part.
   template <typename To, typename Check>
-  std::vector<To> elements(const Check& check) {
+  std::vector<To> elements(const Check& check) const {
     std::vector<To> numbers;
     const std::string_view type = std::string_view(type_).substr(1);
-    const bool is_known = (type == "i4" && take<std::int32_t>(numbers, check)) ||
-                          (type == "i8" && take<std::int64_t>(numbers, check)) ||
-                          (type == "f8" && take<double>(numbers, check)) ||
-                          (type == "f4" && take<float>(numbers, check)) ||
-                          (type == "c16" && take<double>(numbers, check, 2)) ||
-                          (type == "c8" && take<float>(numbers, check, 2)) ||
-                          ((type == "i1") && take<std::int8_t>(numbers, check)) ||
-                          ((type == "b1" || type == "u1") && take<std::uint8_t>(numbers, check)) ||
-                          (type == "i2" && take<std::int16_t>(numbers, check)) ||
-                          (type == "u2" && take<std::uint16_t>(numbers, check)) ||
-                          (type == "u4" && take<std::uint32_t>(numbers, check)) ||
-                          (type == "u8" && take<std::uint64_t>(numbers, check));
-    if (!is_known) fail_of_type();
-    stream_.finish();
-    return numbers;
+    const auto take_if = [&]<typename From>(bool is_this, From, std::size_t parts = 1) {
+      if (is_this) take<From>(numbers, check, parts);
+      return is_this;
+    };
+    if (take_if(type == "i4", std::int32_t{}) || take_if(type == "i8", std::int64_t{}) ||
+        take_if(type == "f8", double{}) || take_if(type == "f4", float{}) ||
+        take_if(type == "c16", double{}, 2) || take_if(type == "c8", float{}, 2) ||
+        take_if(type == "i1", std::int8_t{}) || take_if(type == "i2", std::int16_t{}) ||
+        take_if(type == "b1" || type == "u1", std::uint8_t{}) ||
+        take_if(type == "u2", std::uint16_t{}) || take_if(type == "u4", std::uint32_t{}) ||
+        take_if(type == "u8", std::uint64_t{})) {
+      return numbers;
+    }
+    fail_of_type();
   }
 
-  // A text of at most kPiece bytes.
-  std::string text() {
+  // A text of letters.
+  std::string text() const {
     if (shape_ != "()" || type_[1] == 'f') fail_in_array();
-    const std::size_t bytes =
-        (type_[1] == 'U' ? 4 : 1) *
-        std::min<std::size_t>(std::strtoul(type_.c_str() + 2, nullptr, 10), 64);
-    const std::string raw = stream_.next(bytes);
-    stream_.finish();
-    std::string text;
-    for (const char c : raw) {
-      if (c != '\0') text += c;
-    }
+    std::string text(bytes_);  // of 1 or 4 bytes per letter
+    std::erase(text, '\0');
     return text;
   }
 
@@ -324,36 +274,39 @@ class Array {
     archive_.fail(fmt::format("the array \"{}\" cannot be read; {}", name_, kHowToSave));
   }
 
-  // What stands behind a key of the header, which is a Python dictionary. Never empty.
-  std::string_view value_of(const std::string& header, const char* key) const {
-    const std::size_t at = header.find(key);
-    const std::size_t begin =
-        at == std::string::npos ? at : header.find_first_not_of(' ', at + std::strlen(key));
-    if (begin == std::string::npos) fail_in_array();
-    return std::string_view(header).substr(begin);
+  // The next `count` of the bytes, which end with the last element.
+  std::string_view next(std::size_t count) {
+    if (count > bytes_.size()) archive_.fail(kDamaged);
+    const std::string_view bytes = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return bytes;
   }
 
-  // Elements of `parts` numbers, of which the first counts. True.
+  // What stands behind a key of the header, which is a Python dictionary. Never empty.
+  std::string_view value_of(std::string_view header, std::string_view key) const {
+    const std::size_t at = header.find(key);
+    const std::size_t begin =
+        at == std::string::npos ? at : header.find_first_not_of(' ', at + key.size());
+    if (begin == std::string::npos) fail_in_array();
+    return header.substr(begin);
+  }
+
+  // Elements of `parts` numbers, of which the first counts.
   template <typename From, typename To, typename Check>
-  bool take(std::vector<To>& numbers, const Check& check, std::size_t parts = 1) {
-    const std::uint64_t count = size();
+  void take(std::vector<To>& numbers, const Check& check, std::size_t parts) const {
+    const std::size_t count = size(), bytes = parts * sizeof(From);
+    if (bytes_.size() % bytes != 0 || bytes_.size() / bytes != count) archive_.fail(kDamaged);
     numbers.resize(count);
-    const std::size_t bytes = parts * sizeof(From);
-    for (std::uint64_t k = 0; k < count;) {
-      const std::size_t some = std::min<std::uint64_t>(count - k, kPiece / bytes);
-      const std::string piece = stream_.next(some * bytes);
-      for (std::size_t i = 0; i < some; ++i, ++k) {
-        const From number = number_at<From>(piece, i * bytes);
-        check(k, number);
-        numbers[k] = static_cast<To>(number);
-      }
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto number = number_at<From>(bytes_, k * bytes);
+      check(k, number);
+      numbers[k] = static_cast<To>(number);
     }
-    return true;
   }
 
   Archive& archive_;
   std::string name_;
-  Stream stream_;
+  std::string_view bytes_;
   std::string type_, shape_;
 };
 
@@ -383,30 +336,27 @@ std::pair<Index, Index> read_shape(Archive& archive) {
   return {shape[0], shape[1]};
 }
 
-// Sorts the rows by column, stably, where they are not.
 template <typename T>
-void sort_rows(Csr<T>& csr) {
-  std::vector<std::pair<Index, T>> entries;
+bool has_sorted_rows(const Csr<T>& csr) {
+  const auto columns = csr.column_indices.begin();
   for (Index row = 0; row < csr.rows; ++row) {
-    const auto begin = csr.column_indices.begin() + csr.row_offsets[row];
-    const auto end = csr.column_indices.begin() + csr.row_offsets[row + 1];
-    if (std::is_sorted(begin, end)) continue;
-    entries.clear();
-    for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
-      entries.emplace_back(csr.column_indices[k], csr.values[k]);
-    }
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const auto& one, const auto& other) { return one.first < other.first; });
-    for (Index k = csr.row_offsets[row]; const auto& [column, value] : entries) {
-      csr.column_indices[k] = column;
-      csr.values[k++] = value;
+    if (!std::is_sorted(columns + csr.row_offsets[row], columns + csr.row_offsets[row + 1])) {
+      return false;
     }
   }
+  return true;
+}
+
+}  // namespace
+
+bool is_npz(const std::filesystem::path& path) {
+  return path.extension() == ".npz";
 }
 
 template <typename T>
-Csr<T> read_csr(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
-  Archive archive(path);
+Csr<T> read_npz(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
+  // (A value of 16 bytes may become one of 4.)
+  Archive archive(path, 4.0 * static_cast<double>(options.memory_limit()));
   const std::string format = Array(archive, "format").text();
   if (format != "csr") {
     archive.fail(fmt::format("the matrix is stored as {}; {}", in_quotes(format), kHowToSave));
@@ -457,21 +407,10 @@ Csr<T> read_csr(const std::filesystem::path& path, const LoadOptions& options, I
                              csr.cols - 1, kHowToSave));
   });
   csr.values = values.elements<T>([](std::uint64_t, auto) {});
-  sort_rows(csr);
+  if (!has_sorted_rows(csr)) return to_csr(to_coo(csr), duplicates);
   const Index merged = sum_repeated_columns(csr);
   if (duplicates) *duplicates = merged;
   return csr;
-}
-
-}  // namespace
-
-bool is_npz(const std::filesystem::path& path) {
-  return path.extension() == ".npz";
-}
-
-template <typename T>
-Csr<T> read_npz(const std::filesystem::path& path, const LoadOptions& options, Index* duplicates) {
-  return read_csr<T>(path, options, duplicates);
 }
 
 template Csr<float> read_npz(const std::filesystem::path&, const LoadOptions&, Index*);
