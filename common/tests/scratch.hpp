@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sparse/matrix.hpp"
 
@@ -43,6 +45,20 @@ inline void write_bytes(const std::filesystem::path& path, std::string_view byte
 inline std::string read_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The rows of a table in common/tests, as cells between tabs; lines that begin with # are comments.
+inline std::vector<std::vector<std::string>> read_table(const std::string& file) {
+  std::ifstream in(std::filesystem::path(SPMV_SOURCE_DIR) / "common" / "tests" / file);
+  if (!in) throw std::runtime_error("no table " + file);
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with('#')) continue;
+    rows.emplace_back();
+    std::istringstream cells(line);
+    for (std::string cell; std::getline(cells, cell, '\t');) rows.back().push_back(cell);
+  }
+  return rows;
 }
 
 // Sets an environment variable while it lives, or unsets it for a null value.

@@ -103,20 +103,7 @@ TEST_CASE("columns of table 3's chains are as long as it prints", "[wlan]") {
   }
 }
 
-TEST_CASE("parameters of a chain that cannot be are refused in one line", "[wlan]") {
-  const std::vector<std::pair<std::string, std::string>> bad{
-      {"wlan:p=1", "p must be between 0 and 0.999999, not 1"},
-      {"wlan:lambda=0", "lambda must be between 0.000001 and 1000000, not 0"},
-      {"wlan:mu=-1",
-       "mu must be a number such as 0.25, with up to 6 digits after the point, not '-1'"},
-      {"wlan:eta=0.0000001",
-       "eta must be a number such as 0.25, with up to 6 digits after the point, not '0.0000001'"},
-      {"wlan:C=1000000,m=10,W=32",
-       "would have 65,516,000,001 rows; 32-bit indices allow 2,147,483,646"},
-      {"wlan:C=1000000,m=20,W=1048576,nodes=16",
-       "would have 3.0e+293 rows; 32-bit indices allow 2,147,483,646"},
-  };
-  for (const auto& [spec, expected] : bad) CHECK(error_of(spec) == spec + ": " + expected);
+TEST_CASE("a chain that needs more memory than there is is refused", "[wlan]") {
   CHECK(error_of("wlan:C=1000,m=6,W=6", 1'000'000)
             .find("of memory, more than the limit of 976.6 KiB") != std::string::npos);
 }
