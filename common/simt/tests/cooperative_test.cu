@@ -258,46 +258,16 @@ TEST_CASE("cooperative: a block that fails ends all grids with one report", "[si
 
 TEST_CASE("litmus: blocks of resident grids, and devices", "[simt]") {
   // The first thread of every block comes to each barrier of its grid.
-  struct Litmus {
-    const char *first, *second;  // programs of either device
-    bool is_right;
-  };
-  const Litmus litmuses[] = {
-      {"0.0 Wg  1.0 gr", "", true},
-      {"0.0 W|g  1.0 |rg", "", false},
-      {"0.0 grg  1.0 ggW", "", true},
-      {"0.0 gr|  1.0 g|W", "", false},
-      // A barrier of the grid as one writes it oneself.
-      {"0.0 |fnf|  0.1 W||  1.0 |fnf|  1.1 ||r", "", true},
-      {"0.0 |n|  0.1 W||  1.0 |n|  1.1 ||r", "", false},
-      // A flag: what is stored before a release is seen after an acquire.
-      {"0.0 wR", "0.0 Ar", true},
-      {"0.0 wRAr", "0.0 wRAr", true},
-      {"0.0 wX", "0.0 Ar", false},
-      {"0.0 wfX", "0.0 Ar", true},
-      {"0.1 w|  0.0 |fX", "0.0 Ar", true},
-      {"0.0 wR", "0.0 Qr", false},
-      {"0.0 wR", "0.0 Qfr", true},
-      // What one block learns of another device, the others know by the barrier of the grid, which
-      // is no fence towards that device.
-      {"0.0 gR  1.0 wg", "0.0 Ag  1.0 gr", true},
-      {"0.0 gX  1.0 wg", "0.0 Ag  1.0 gr", false},
-      {"0.0 gR  1.0 wg", "0.0 Qg  1.0 gr", false},
-      {"0.0 gR  1.0 wg", "0.0 Qfg  1.0 gr", true},
-      {"0.0 gR  1.0 wg", "0.0 A  1.0 r", false},
-      {"0.0 wR", "0.0 Q|  0.1 |r", false},
-      {"0.0 wR", "0.0 A|  0.1 |r", true},
-  };
   under_every_schedule([&] {
     const simt::Settings schedule = simt::settings();
     Pair pair;
     simt::settings().schedule = schedule.schedule;
     simt::settings().seed = schedule.seed;
-    for (const Litmus& litmus : litmuses) {
-      const std::string report = report_of([&] { pair.run(litmus.first, litmus.second); });
-      CAPTURE(litmus.first, litmus.second, report);
-      CHECK(report.empty() == litmus.is_right);
-      if (litmus.is_right) continue;
+    for (const auto& row : litmus_table("races_of_devices")) {
+      const std::string report = report_of([&] { pair.run(row[0], row[1]); });
+      CAPTURE(row[0], row[1], report);
+      CHECK(report.empty() == (row[2] == "right"));
+      if (report.empty()) continue;
       check_contains(report, {"kernel litmus_kernel at cooperative_test.cu:", "race: ",
                               " of device ", " 4 bytes, 0 bytes into 'value', which thread ("});
     }

@@ -325,56 +325,21 @@ Buffer<char> programs(const std::string& text) {
 }
 
 TEST_CASE("threads that wait for others that do not come are reported", "[simt]") {
-  struct Case {
-    const char* threads;
-    std::vector<std::string> parts;  // of the report; none: it is right
-  };
-  const Case cases[] = {
-      {"0.0-15 ~  0.16-31 |",
-       {"cudaErrorLaunchFailure",
-        "kernel meet_kernel, block (0,0,0): deadlock: thread (0,0,0) waits at __syncwarp with mask "
-        "0xffffffff" +
-            place(kMeetLine),
-        "but thread (16,0,0) waits at __syncthreads at failure_test.cu:",
-        "a barrier in divergent code"}},
-      {"0.0 |  0.1 s  0.2 |",
-       {"deadlock: thread (1,0,0) waits at __shfl_sync with mask 0xffffffff",
-        "but thread (0,0,0) waits at __syncthreads"}},
-      {"0.0-6 9  0.7 8  0.8-15 9",
-       {"deadlock: thread (0,0,0) waits at __ballot_sync with mask 0xffff at",
-        "but thread (7,0,0) waits at __ballot_sync with mask 0xff at"}},
-      {"0.0-6 r  0.7 b  0.8-31 r",
-       {"deadlock: thread (0,0,0) waits at __reduce_add_sync",
-        "but thread (7,0,0) waits at __ballot_sync"}},
-      {"0.0-31 4",
-       {"thread (4,0,0): __ballot_sync with mask 0xf, which does not name the lane that calls it "
-        "(4)"}},
-      // Barriers that threads take apart; those that have returned are not waited for.
-      {"0.0-39 |  0.40-63 :",
-       {"kernel meet_kernel at ",
-        "thread (40,0,0): waits at another __syncthreads than thread (0,0,0)",
-        ": a barrier in divergent code"}},
-      {"0.0-39 |  0.40 o  0.41-63 |",
-       {"thread (40,0,0): waits at another __syncthreads than thread (0,0,0)"}},
-      {"0.0-39 |||", {}},
-      // A loop that polls memory that is never written.
-      {"0.0-2 |  0.3 p|  0.4-63 |",
-       {"deadlock: thread (0,0,0) waits at __syncthreads",
-        "but thread (3,0,0) polls memory at failure_test.cu:",
-        "CUDA does not promise that one runs meanwhile, unless the launch is cooperative"}},
-      {"0.0-31 t", {"thread (0,0,0): __trap()"}},
-      {"0.0-31 a", {"thread (3,0,0): assertion 'threadIdx.x != 3' failed"}},
-  };
   under_every_schedule([&] {
     simt::settings().spin_limit_seconds = 0.02;
     Buffer<int> flag("flag", std::vector<int>(1));
-    for (const Case& c : cases) {
-      CAPTURE(c.threads);
-      const Buffer<char> device_programs = programs(c.threads);
+    for (const auto& row : litmus_table("meetings")) {
+      CAPTURE(row[0]);
+      const Buffer<char> device_programs = programs(row[0]);
       const std::string report =
           failure_of(meet_kernel, {2, 64}, device_programs.data(), flag.data());
-      CHECK(report.empty() == c.parts.empty());
-      check_report(report, c.parts);
+      CHECK(report.empty() == (row.size() == 1));
+      std::vector<std::string> parts(row.begin() + 1, row.end());
+      for (std::string& part : parts) {
+        const std::size_t at = part.find("{place}");
+        if (at != std::string::npos) part.replace(at, 7, place(kMeetLine));
+      }
+      check_report(report, parts);
     }
   });
   Buffer<int> ints("ints", 64);

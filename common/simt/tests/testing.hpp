@@ -16,6 +16,7 @@
 #include "sparse/rng.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
+#include "tests/scratch.hpp"
 
 namespace simt_test {
 
@@ -88,6 +89,11 @@ inline std::vector<char> litmus_programs(const std::string& text, int blocks, in
     }
   }
   return programs;
+}
+
+// The rows of litmus/`name`.tsv.
+inline std::vector<std::vector<std::string>> litmus_table(const std::string& name) {
+  return spmv::test::read_table("../simt/tests/litmus/" + name + ".tsv");
 }
 
 // What a hidden test prints, in a process of its own, with the status with which that ends.
