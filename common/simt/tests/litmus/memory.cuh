@@ -102,41 +102,30 @@ inline __device__ void set_late(int* flag) {
   __threadfence();
   atomicExch(flag, 1);
 }
-__global__ void poll_plain_kernel(int* flag, int* out) {
+enum class Load { kPlain, kLdcg, kLdg, kVolatile };
+template <Load kLoad>
+__global__ void poll_kernel(int* flag, int* out) {
   if (blockIdx.x == 0) return set_late(flag);
-  while (*flag == 0) {
+  const auto load = [flag] {
+    if constexpr (kLoad == Load::kPlain) return *flag;
+    if constexpr (kLoad == Load::kLdcg) return __ldcg(flag);
+    if constexpr (kLoad == Load::kLdg) return __ldg(flag);
+    if constexpr (kLoad == Load::kVolatile) return *static_cast<volatile int*>(flag);
+  };
+  while (load() == 0) {
   }
   *out = 1;
 }
-__global__ void poll_ldcg_kernel(int* flag, int* out) {
-  if (blockIdx.x == 0) return set_late(flag);
-  while (__ldcg(flag) == 0) {
-  }
-  *out = 1;
-}
-__global__ void poll_ldg_kernel(int* flag, int* out) {
-  if (blockIdx.x == 0) return set_late(flag);
-  while (__ldg(flag) == 0) {
-  }
-  *out = 1;
-}
-__global__ void poll_volatile_kernel(int* flag, int* out) {
-  if (blockIdx.x == 0) return set_late(flag);
-  while (*static_cast<volatile int*>(flag) == 0) {
-  }
-  *out = 1;
-}
-template <typename Kernel>
-int wrong_poll(Kernel* kernel) {
+template <Load kLoad>
+int wrong_poll() {
   Buffer<int> flag("flag", zeros(1)), out("out", zeros(1));
-  launch(kernel, {2, 1}, flag.data(), out.data());
+  launch(poll_kernel<kLoad>, {2, 1}, flag.data(), out.data());
   return differences(out.download(), 1);
 }
-LITMUS_IS(reported("kernel poll_plain_kernel"), polls_with_plain_loads,
-          wrong_poll(poll_plain_kernel))
-LITMUS_IS(not_found, polls_with_ldcg, wrong_poll(poll_ldcg_kernel))
-LITMUS_IS(read_only, polls_with_ldg, wrong_poll(poll_ldg_kernel))
-LITMUS_IS(right, polls_with_volatile, wrong_poll(poll_volatile_kernel))
+LITMUS_IS(reported("kernel poll_kernel<"), polls_with_plain_loads, wrong_poll<Load::kPlain>())
+LITMUS_IS(not_found, polls_with_ldcg, wrong_poll<Load::kLdcg>())
+LITMUS_IS(read_only, polls_with_ldg, wrong_poll<Load::kLdg>())
+LITMUS_IS(right, polls_with_volatile, wrong_poll<Load::kVolatile>())
 
 // --- Messages from one block to another ---------------------------------------------------------
 // Even blocks send, the next ones receive; each pair has words of its own, 128 bytes apart.
