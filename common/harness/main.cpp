@@ -194,7 +194,7 @@ MatrixReport run_matrix(const std::string& spec, const std::vector<const Kernel*
 
 // Those whose caches the CPU backend has a model of.
 std::vector<std::string> gpu_names() {
-  std::vector<std::string> names{"all"};
+  std::vector<std::string> names;
 #ifndef SPMV_CUDA
   for (const simt::Gpu& gpu : simt::kGpus) names.emplace_back(gpu.name);
 #endif
@@ -226,8 +226,7 @@ int run(Options& options) {
   if (options.matrices.empty()) {
     options.matrices = options.ladder ? kLadderMatrices : kDefaultMatrices;
   }
-  const std::size_t most = options.run.gpu == "all" ? 1 : 2;  // of a ladder
-  if (options.ladder && options.matrices.size() > most) options.matrices.resize(most);
+  if (options.ladder && options.matrices.size() > 2) options.matrices.resize(2);
 
   const std::vector<const Kernel*> kernels = chosen_kernels(options);
   std::vector<MatrixReport> reports;
@@ -257,7 +256,7 @@ int run(Options& options) {
     }
   }
   if (reports.size() > 1 && !options.ladder) print_summary(std::cout, reports, kGpu);
-  if (first_screen && options.run.gpu != "all") {
+  if (first_screen) {
     std::cout << (kGpu ? "" : kLadderLimits);
     print_fastest(std::cout, reports, kGpu);
     std::cout << kLadderReading;
@@ -337,8 +336,7 @@ void declare(CommandLine& line, Options& options) {
              "one's instructions, in JSON");
   } else {
     line.add("--profile", options.run.profile, "show what each source line asks of memory");
-    line.add("--gpu", options.run.gpu,
-             "whose times are estimated, and caches modelled; all: each that has a model of times",
+    line.add("--gpu", options.run.gpu, "whose times are estimated, and caches modelled",
              {one_of(gpu_names())});
     line.add("--schedule", options.run.schedule,
              "order of blocks, warps and lanes: forward, reverse, random; turns: forward, but "

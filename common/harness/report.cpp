@@ -122,80 +122,64 @@ Unit unit_of(const MatrixReport& report) {
 // What the estimates are of, and why some are missing.
 void print_estimate_legend(std::ostream& out, std::span<const MatrixReport> reports) {
   std::vector<std::string> refused;
-  bool any = false, any_scaled = false;
-  std::string gpu;
+  const Estimate* any = nullptr;
   for (const MatrixReport& report : reports) {
     for (const Record& record : report.records) {
-      for (const Estimate& e : record.estimates) {
-        gpu = e.gpu_full_name;
-        any |= e.refusal.empty();
-        any_scaled |= e.refusal.empty() && e.high == 0;
-        const std::string why =
-            fmt::format("No estimate for {}: {}.\n", record.kernel.name, e.refusal);
-        if (!e.refusal.empty() && std::find(refused.begin(), refused.end(), why) == refused.end()) {
-          refused.push_back(why);
-        }
+      if (!record.estimate) continue;
+      if (record.estimate->refusal.empty()) {
+        any = &*record.estimate;
+        continue;
       }
+      const std::string why =
+          fmt::format("No estimate for {}: {}.\n", record.kernel.name, record.estimate->refusal);
+      if (std::find(refused.begin(), refused.end(), why) == refused.end()) refused.push_back(why);
     }
   }
   if (any) {
     out << fmt::format(
-        "est. us: of a warm product on {}{};\n"
+        "est. us: of a warm product on an {}{};\n"
         "limit: what takes most of it (common/harness/TIME_MODEL.md).\n",
-        reports[0].options.gpu == "all" ? "each GPU" : "an " + gpu,
+        any->gpu_full_name,
         reports.size() == 1 ? ", and the interval of 80% of measured times" : "");
-  }
-  if (any_scaled) {
-    out << "Without an interval: scaled from the H200 by data sheets, never compared with a "
-           "time.\n";
+    if (any->high == 0) {
+      out << "Without an interval: scaled from the H200 by data sheets, never compared with a "
+             "time.\n";
+    }
   }
   for (const std::string& why : refused) out << why;
 }
 
 void print_cpu_table(std::ostream& out, const MatrixReport& report) {
   const Unit unit = unit_of(report);
-  const bool all = report.options.gpu == "all";
-  std::vector<std::string> header{"step", "kernel"};
-  if (all) header.emplace_back("GPU");
-  header.insert(header.end(), {"est. us", "limit", fmt::format("needed {}", unit.name),
-                               fmt::format("moved {}", unit.name)});
-  if (!all) header.insert(header.end(), {"used", "matrix", "x", "stores", "lanes"});
+  const std::string name = unit.name;
+  std::vector<std::string> header{"step", "kernel", "est. us", "limit"};
+  header.insert(header.end(), {"needed " + name, "moved " + name, "used"});
+  header.insert(header.end(), {"matrix", "x", "stores", "lanes"});
   Table table(header);
   for (const Record& record : report.records) {
     std::vector<std::string> row{step_name(record.kernel), record.kernel.name};
+    const auto add = [&row](const std::vector<std::string>& cells) {
+      row.insert(row.end(), cells.begin(), cells.end());
+    };
+    const std::string needed = number(record.compulsory_bytes / unit.bytes);
     if (!record.verified) {
-      if (all) row.emplace_back();
-      row.push_back(status(record));
+      add({status(record)});
     } else if (record.traffic.empty()) {
-      if (all) row.emplace_back();
-      row.insert(row.end(),
-                 {record.warm ? number(gflops(record, record.warm->median)) + " GFLOP/s" : "",
-                  record.warm ? "on this CPU" : "", number(record.compulsory_bytes / unit.bytes)});
+      add({record.warm ? number(gflops(record, record.warm->median)) + " GFLOP/s" : "",
+           record.warm ? "on this CPU" : "", needed});
     } else {
       const TrafficSums sums = sum_traffic(record);
       const double moved = static_cast<double>(sums.all.sectors) * 32;
-      const std::vector<std::string> counts{
-          number(record.compulsory_bytes / unit.bytes),
-          number(moved / unit.bytes),
-          percent(static_cast<double>(sums.all.bytes_used), moved),
-          number(sectors_a_request(sums.matrix)),
-          number(sectors_a_request(sums.x)),
-          number(sectors_a_request(sums.stores)),
-          number(static_cast<double>(sums.all.lanes) / static_cast<double>(sums.all.requests))};
-      for (const Estimate& e : record.estimates) {
-        std::vector<std::string> line = row;
-        if (all) line.push_back(e.gpu);
-        line.insert(line.end(), {to_text(e), e.limit});
-        line.insert(line.end(), counts.begin(), counts.end());
-        line.resize(header.size());
-        table.add(std::move(line));
-      }
-      continue;
+      add({to_text(*record.estimate), record.estimate->limit, needed, number(moved / unit.bytes),
+           percent(static_cast<double>(sums.all.bytes_used), moved),
+           number(sectors_a_request(sums.matrix)), number(sectors_a_request(sums.x)),
+           number(sectors_a_request(sums.stores)),
+           number(static_cast<double>(sums.all.lanes) / static_cast<double>(sums.all.requests))});
     }
     row.resize(header.size());
     table.add(std::move(row));
   }
-  table.print(out, all ? 3 : 2);
+  table.print(out, 2);
   print_estimate_legend(out, {&report, 1});
 }
 
@@ -333,46 +317,42 @@ std::optional<double> share_of_copy(const Record& record, const MatrixReport& re
   return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;
 }
 
-// What stands beside a kernel for one matrix: a line, or one per GPU whose times are estimated. The
-// bar is of `longest`; where several matrices are side by side, 0, there is no room for it.
-std::vector<std::vector<std::string>> rungs(const Record& record, const MatrixReport& report,
-                                            bool gpu, double longest) {
-  std::vector<std::vector<std::string>> lines;
-  const auto add = [&](std::vector<std::string> line, double length) {
-    if (longest > 0) line.push_back(bar(length, longest, gpu ? 14 : 8));
-    lines.push_back(std::move(line));
-  };
+// What stands beside a kernel for one matrix. The bar is of `longest`; where several matrices are
+// side by side, 0, there is no room for it.
+std::vector<std::string> rung(const Record& record, const MatrixReport& report, bool gpu,
+                              double longest) {
   const std::string state = !record.verified ? status(record) : record.warm ? "on the CPU" : "";
+  std::vector<std::string> cells;
+  double length = 0;
   if (gpu) {
     const std::optional<double> share = share_of_copy(record, report);
-    add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",
-         share ? percent(*share, 1) : state},
-        share.value_or(0));
-  } else if (!record.verified || record.estimates.empty()) {
-    add({"", state, ""}, 0);
+    cells = {record.verified && record.warm ? number(1e3 * record.warm->median) : "",
+             share ? percent(*share, 1) : state};
+    length = share.value_or(0);
+  } else if (!record.verified || !record.estimate) {
+    cells = {"", state, ""};
   } else {
-    const std::string moved =
-        ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
-    for (const Estimate& e : record.estimates) {
-      const std::string us = to_text(e);  // with an interval
-      add({longest > 0 ? us : us.substr(0, us.find(' ')), e.limit, moved}, e.us);
-    }
+    const std::string us = to_text(*record.estimate);  // with an interval
+    cells = {
+        longest > 0 ? us : us.substr(0, us.find(' ')), record.estimate->limit,
+        ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes)};
+    length = record.estimate->us;
   }
-  return lines;
+  if (longest > 0) cells.push_back(bar(length, longest, gpu ? 14 : 8));
+  return cells;
 }
 
 void print_ladders(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
   const bool alone = reports.size() == 1;
-  const bool all = reports[0].options.gpu == "all";
   double longest = 0;
   if (alone) {
     longest = gpu ? 1 : 1e-9;
     for (const Record& record : reports[0].records) {
       longest = std::max(longest, share_of_copy(record, reports[0]).value_or(0));
-      for (const Estimate& e : record.estimates) longest = std::max(longest, e.us);
+      if (record.estimate) longest = std::max(longest, record.estimate->us);
     }
   }
-  std::vector<std::string> header{"step", "kernel", all ? "GPU" : "idea"};
+  std::vector<std::string> header{"step", "kernel", "idea"};
   std::vector<std::string> titles(header.size());
   for (const MatrixReport& report : reports) {
     titles.resize(header.size());
@@ -386,17 +366,13 @@ void print_ladders(std::ostream& out, const std::vector<MatrixReport>& reports, 
   if (alone) header.emplace_back();
   Table table(header);
   for (std::size_t k = 0; k < reports[0].records.size(); ++k) {
-    const Record& first = reports[0].records[k];
-    const std::size_t lines = rungs(first, reports[0], gpu, longest).size();
-    for (std::size_t i = 0; i < lines; ++i) {
-      std::vector<std::string> row{step_name(first.kernel), first.kernel.name, first.kernel.idea};
-      if (all) row[2] = i < first.estimates.size() ? first.estimates[i].gpu : "";
-      for (const MatrixReport& report : reports) {
-        const std::vector<std::string> cells = rungs(report.records[k], report, gpu, longest)[i];
-        row.insert(row.end(), cells.begin(), cells.end());
-      }
-      table.add(std::move(row));
+    const KernelInfo& kernel = reports[0].records[k].kernel;
+    std::vector<std::string> row{step_name(kernel), kernel.name, kernel.idea};
+    for (const MatrixReport& report : reports) {
+      const std::vector<std::string> cells = rung(report.records[k], report, gpu, longest);
+      row.insert(row.end(), cells.begin(), cells.end());
     }
+    table.add(std::move(row));
   }
   table.print(out, 3, titles);
   if (gpu) {
@@ -534,11 +510,9 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
   for (const Record& record : report.records) {
     if (record.profile.empty()) continue;
     out << fmt::format("\n=== {}\n", label(record));
-    for (const Estimate& e : record.estimates) {
-      if (e.refusal.empty()) {
-        out << fmt::format("{}: {} us, by the time model; limit: {}\n", e.gpu_full_name, to_text(e),
-                           e.detail);
-      }
+    if (const auto& e = record.estimate; e && e->refusal.empty()) {
+      out << fmt::format("{}: {} us, by the time model; limit: {}\n", e->gpu_full_name, to_text(*e),
+                         e->detail);
     }
     print_profile(out, record.profile);
   }
@@ -572,8 +546,8 @@ void print_fastest(std::ostream& out, const std::vector<MatrixReport>& reports, 
         timed.push_back({1e3 * warm.median, 1e3 * warm.lower, 1e3 * warm.upper,
                          fmt::format("{} {} ({} to {})", name, number(1e3 * warm.median),
                                      number(1e3 * warm.lower), number(1e3 * warm.upper))});
-      } else if (!gpu && !record.estimates.empty() && record.estimates[0].us > 0) {
-        const Estimate& e = record.estimates[0];
+      } else if (!gpu && record.estimate && record.estimate->us > 0) {
+        const Estimate& e = *record.estimate;
         timed.push_back({e.us, e.low, e.high, name + " " + to_text(e)});
       }
     }
@@ -604,8 +578,8 @@ void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, 
         row.push_back(status(record));
       } else if (record.warm) {
         row.push_back(number(gflops(record, record.warm->median)) + (gpu ? "" : " GFLOP/s"));
-      } else if (!record.estimates.empty()) {
-        row.push_back(to_text(record.estimates.front()));
+      } else if (record.estimate) {
+        row.push_back(to_text(*record.estimate));
       } else {
         row.push_back("ok");
       }
@@ -669,9 +643,7 @@ void append_records(const std::string& path, const MatrixReport& report,
                             {"max_of_bound", record.difference->max_of_bound}};
     }
     for (const Traffic& t : record.traffic) line["traffic"].push_back(to_json(t));
-    for (const Estimate& estimate : record.estimates) {
-      line["estimates"].push_back(to_json(estimate));
-    }
+    if (record.estimate) line["estimates"].push_back(to_json(*record.estimate));
     add_profile(line, record.profile);
     for (const Work& work : record.work) line["work"].push_back(to_json(work));
   }

@@ -165,23 +165,16 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   record.warm = time_warm(stream_, launch, options_.warm_up, options_.stop_by_spread);
   record.cold = time_cold(stream_, launch, options_.stop_by_spread);
 #else
-  const bool all = options_.gpu == "all";
-  for (const std::string& name : all ? gpus_with_times() : std::vector{options_.gpu}) {
-    const simt::Gpu& gpu = *simt::find_gpu(name);
-    if (!record.estimates.empty()) y_device_.upload(task_.y0);
-    simt::start_profile(&gpu);
-    spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
-    const simt::Profile profile = simt::stop_profile();
-    const std::vector<Work> work = work_of(profile);
-    if (record.estimates.empty()) {
-      record.traffic = traffic_by_array(profile);
-      if (options_.profile) {
-        record.profile = make_profile(profile, gpu.full_name);
-        record.work = work;
-      }
-    }
-    record.estimates.push_back(estimate_time(record.kernel.name, work, gpu));
-  }
+  const simt::Gpu& gpu = *simt::find_gpu(options_.gpu);
+  simt::start_profile(&gpu);
+  spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
+  const simt::Profile profile = simt::stop_profile();
+  const std::vector<Work> work = work_of(profile);
+  record.traffic = traffic_by_array(profile);
+  record.estimate = estimate_time(record.kernel.name, work, gpu);
+  if (!options_.profile) return;
+  record.profile = make_profile(profile, gpu.full_name);
+  record.work = work;
 #endif
 }
 

@@ -26,7 +26,7 @@ struct RunOptions {
   int warm_up = kWarmUpLaunches;
   double stop_by_spread = 0;  // measure.hpp
   // CPU backend: the GPU whose caches are modelled (simt/cache_model.hpp) and whose times are
-  // estimated (time_model.hpp); "all": times of each that has a time model, caches of the first.
+  // estimated (time_model.hpp).
   std::string gpu = "h200";
   bool profile = false;  // by source line
   // CPU backend: record the first product (simt/trace.hpp), in up to so many bytes; 0: do not.
@@ -55,7 +55,7 @@ struct Record {
   std::optional<Quartiles> cold;        // GPU
   std::optional<Quartiles> overlapped;  // GPU, kernels that can (Spmv::overlap)
   std::vector<Traffic> traffic;         // CPU backend
-  std::vector<Estimate> estimates;      // CPU backend, one per GPU
+  std::optional<Estimate> estimate;     // CPU backend
   Profile profile;                      // CPU backend, if asked for, with what the model of times
   std::vector<Work> work;               // is given
   // Between the first product and one after the measured ones. On the CPU backend, for a kernel

@@ -314,12 +314,6 @@ void write_terms(std::istream& in, std::ostream& out, const simt::Gpu& gpu) {
     out << answer.dump() << '\n';
   }
 }
-
-std::vector<std::string> gpus_with_times() {
-  std::vector<std::string> names;
-  for (const TimeParameters& p : kTimeParameters) names.emplace_back(p.gpu);
-  return names;
-}
 #endif
 
 std::string to_text(const Estimate& e) {

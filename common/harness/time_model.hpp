@@ -92,7 +92,4 @@ std::string to_text(const Estimate& estimate);
 std::string describe(const Estimate& estimate);
 nlohmann::ordered_json to_json(const Estimate& estimate);
 
-// Short names of the GPUs that have parameters.
-std::vector<std::string> gpus_with_times();
-
 }  // namespace spmv

@@ -88,7 +88,7 @@ void record_trace(Record& record, std::size_t limit, const std::string& gpu,
       record.trace = trace_members(trace, gpu);
       record.trace_is_cut = trace.truncated;
     }
-  } const tracing(record, limit, simt::find_gpu(gpu == "all" ? "h200" : gpu));
+  } const tracing(record, limit, simt::find_gpu(gpu));
   work();
 }
 #else
@@ -118,7 +118,7 @@ std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunO
     wrong.push_back({{"row", row.row}, {"expected", row.expected}, {"got", row.got}});
   }
   Json estimates = Json::array();
-  for (const Estimate& estimate : record.estimates) estimates.push_back(to_json(estimate));
+  if (record.estimate) estimates.push_back(to_json(*record.estimate));
   const Json header{{"trace", kTraceVersion},
                     {"kernel",
                      {{"name", k.name},

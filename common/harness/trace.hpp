@@ -14,7 +14,7 @@ inline constexpr int kTraceVersion = 4;
 
 // Does `work` and records it in record.trace, in up to `limit` bytes of events, also where it
 // throws; record.traffic is what it asked of memory. `gpu`: whose caches are modelled, as --gpu
-// takes it ("all": an H200's); empty: none, as where several GPUs run at once. CPU backend.
+// takes it; empty: none, as where several GPUs run at once. CPU backend.
 void record_trace(Record& record, std::size_t limit, const std::string& gpu,
                   const std::function<void()>& work);
 

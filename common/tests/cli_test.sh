@@ -68,11 +68,9 @@ if [ $backend = cpu ]; then
   holds 'a table is at most 110 columns wide' awk 'length > 110 { exit 1 }' <(grep -v '^backend: ' "$scratch/out")
   expect 'another GPU' 0 '^02 +csr_scalar +[0-9.]+ +launches ' "$spmv" -m stencil2d:20x20 -k csr_scalar --gpu t4
   holds 'whose times were never measured' grep -q '^Without an interval: scaled from the H200' "$scratch/out"
-  expect 'a row per GPU' 0 '^02 +csr_scalar +rtx4090 +[0-9.]+ ' "$spmv" -m stencil2d:20x20 -k csr_scalar --gpu all
-  expect 'a ladder of all GPUs' 0 '^06 +pcsr_one_pass +a100 +[0-9.]+ .*#' "$spmv" -m stencil2d:20x20 --gpu all --ladder
   expect 'a GPU without parameters' 0 '^No estimate for csr_scalar: .* no parameters of an NVIDIA Tesla C2050' \
     "$spmv" -m stencil2d:20x20 -k csr_scalar --gpu c2050
-  expect 'an unknown GPU' 2 '^error: --gpu: .*all,.*h200,.*t4' "$spmv" -m stencil2d:20x20 --gpu gtx
+  expect 'an unknown GPU' 2 '^error: --gpu: .*h200,.*t4' "$spmv" -m stencil2d:20x20 --gpu gtx
   expect 'a limit in a profile' 0 '^NVIDIA H200: .* us, by the time model; limit: launches$' \
     "$spmv" -m stencil2d:20x20 -k csr_scalar --profile
   expect 'a profile, not a ladder' 0 '^=== csr_scalar' "$spmv" -m stencil2d:20x20 -k csr_scalar --ladder --profile

@@ -203,7 +203,7 @@ TEST_CASE("the first screen says which kernel is the fastest, or that it is a ti
     Record record;
     record.kernel.name = name;
     record.verified = true;
-    Estimate& estimate = record.estimates.emplace_back();
+    Estimate& estimate = record.estimate.emplace();
     estimate.us = us, estimate.low = low, estimate.high = high;
     return record;
   };
