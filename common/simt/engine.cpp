@@ -381,31 +381,19 @@ void Block::order_lanes(std::uint64_t block_number) {
 
 void Block::run_lanes(std::uint64_t block_number) {
   block_index = index_ = index_of(block_number, grid().grid);
-  order_lanes(block_number);
   for (Lane& lane : lanes_) {
-    lane.state = Lane::State::kUnstarted;
-    lane.fiber = nullptr;
-    lane.polls = 0;
-    lane.polled = nullptr;
-    lane.recent = {};
-    lane.at_grid_barrier = false;
-    lane.waited = false;
-    lane.draws = 0;
-    lane.updated = {};
-    lane.be_where(Lane{});
-    lane.empty_loops = 0;
-    lane.unchanged = nullptr;
-    lane.active = 0;
-    lane.failed_exchange = nullptr;
+    Lane fresh;
+    fresh.block = this;
+    fresh.id = lane.id;
+    fresh.warp = lane.warp;
+    fresh.thread = lane.thread;
+    lane = fresh;
   }
   for (Warp& warp : warps_) {
-    warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
-    warp.pending = 0;
-    warp.started = 0;
-    warp.busy = 0;
-    warp.drew = false;
-    warp.waits = 0;
+    const unsigned live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
+    warp = {.first_lane = warp.first_lane, .live = live, .lanes = warp.lanes};
   }
+  order_lanes(block_number);
   live_ = static_cast<unsigned>(lanes_.size());
   at_barrier_ = 0;
   yielded_ = 0;
