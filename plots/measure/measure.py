@@ -30,6 +30,7 @@ import collections
 import concurrent.futures
 import contextlib
 import datetime
+import itertools
 import json
 import math
 import os
@@ -54,7 +55,7 @@ from record_format import (
     join,
     jsonl,
     outcome_of,
-    parsed,
+    lines_in,
     records_in,
     tidy,
     write_whole,
@@ -97,16 +98,8 @@ class Job:
     kernels: list = field(default_factory=list)
 
     def label(self):
-        return " ".join(
-            word
-            for word in (
-                self.keys.get("program"),
-                self.keys.get("tool"),
-                self.matrix,
-                self.precision,
-            )
-            if word
-        )
+        of = self.keys.get("program"), self.keys.get("tool"), self.matrix, self.precision
+        return " ".join(filter(None, of))
 
     def cost(self):
         """How long it takes, beside the smallest."""
@@ -126,21 +119,15 @@ class Job:
         return max(counts_of(self.keys, devices), default=0) if "gpus" in self.keys else 1
 
     def command(self, spmv, devices):
-        words = [
-            spmv,
-            *([self.keys["program"]] if "program" in self.keys else []),
-            *self.keys.get("options", []),
-        ]
         matrix, order = split_order(self.matrix)
-        words += ["-m", matrix, *(["--order", order] if order else []), "-p", self.precision]
-        if self.kernels:
-            words += ["-k", ",".join(self.kernels)]
-        if "gpus" in self.keys:
-            words += ["--gpus", ",".join(map(str, counts_of(self.keys, devices)))]
-        for name in ("partition", "exchange"):
-            if name in self.keys:
-                words += [f"--{name}", ",".join(self.keys[name])]
-        return words
+        program = filter(None, [spmv, self.keys.get("program")])
+        gpus = map(str, counts_of(self.keys, devices)) if "gpus" in self.keys else []
+        lists = {"-k": self.kernels, "--gpus": gpus}
+        lists |= {f"--{name}": self.keys.get(name, []) for name in ("partition", "exchange")}
+        given = {"-m": matrix, "--order": order, "-p": self.precision}
+        given |= {name: ",".join(of) for name, of in lists.items()}
+        words = [word for name, value in given.items() if value for word in (name, value)]
+        return [*program, *self.keys.get("options", []), *words]
 
 
 def counts_of(keys, devices):
@@ -177,33 +164,22 @@ class Store:
 
     def __init__(self, device, results, has_gpu, fresh=False, stale=False, known=None):
         """`known`: where records are, too, of what need not be measured again; default: RESULTS."""
-        self.directory, self.has_gpu, self.fresh, self.stale = (
-            results / device,
-            has_gpu,
-            fresh,
-            stale,
-        )
-        self.lock = threading.Lock()
-        self.places = dict.fromkeys(
-            (*(place / device for place in known or [RESULTS]), self.directory)
-        )
-        self.done, self.touched = {}, set()
+        self.directory, self.has_gpu = results / device, has_gpu
+        self.fresh, self.stale = fresh, stale
+        self.lock, self.done, self.touched = threading.Lock(), {}, set()
+        places = [] if fresh else [*(known or [RESULTS]), results]
+        self.places = dict.fromkeys(place / device for place in places)
 
     def done_in(self, file):
         """{key: how many processes measured it} of a file of records, with refusals; if `stale` counts as missing, only of today's
         machine code, and if all is to be measured anew nothing."""
         if file not in self.done:
-            found = {}
-            for path in (place / file for place in self.places if not self.fresh):
-                if path.exists():
-                    found |= {
-                        key_of(r): r.get("processes", 1)
-                        if self.stale and "verified" in r
-                        else math.inf
-                        for r in [*current_records(path), *current_outcomes(path)]
-                        if not (self.stale and "verified" in r and code_state(r) in STALE)
-                    }
-            self.done[file] = found
+            self.done[file] = found = {}
+            for path in (place / file for place in self.places if (place / file).exists()):
+                for r in [*current_records(path), *current_outcomes(path)]:
+                    counts = self.stale and "verified" in r
+                    if not (counts and code_state(r) in STALE):
+                        found[key_of(r)] = r.get("processes", 1) if counts else math.inf
         return self.done[file]
 
     def append(self, file, lines):
@@ -219,25 +195,16 @@ class Store:
 
 
 def key_of(line):
-    return (
-        line.get("program", ""),
-        line["matrix"],
-        line["precision"],
-        line["kernel"],
-        line.get("gpus"),
-        line.get("partition"),
-        line.get("exchange"),
-    )
+    way = (line.get(name) for name in ("gpus", "partition", "exchange"))
+    return line.get("program", ""), line["matrix"], line["precision"], line["kernel"], *way
 
 
 def ways_on(count, partitions, exchanges):
     """(GPUs, partition, exchange) of what 10_multigpu measures: on one GPU all partitions are the same, and all exchanges but none."""
     if count == 1:
-        partitions, exchanges = (
-            partitions[:1],
-            [*["none"] * ("none" in exchanges), *[e for e in exchanges if e != "none"][:1]],
-        )
-    return [(count, partition, exchange) for partition in partitions for exchange in exchanges]
+        partitions, others = partitions[:1], [e for e in exchanges if e != "none"]
+        exchanges = [*["none"] * ("none" in exchanges), *others[:1]]
+    return list(itertools.product([count], partitions, exchanges))
 
 
 def still_to_do(job, store, devices):
@@ -254,12 +221,8 @@ def still_to_do(job, store, devices):
         exchanges = ",".join(keys["exchange"])
     else:
         ways, exchanges = [(None, None, None)], None
-    thing = program, name, job.precision
-    kernels = [
-        k
-        for k in job.kernels
-        if any(done.get((*thing, k, *way), 0) < job.processes() for way in ways)
-    ]
+    thing, wanted = (program, name, job.precision), job.processes()
+    kernels = [k for k in job.kernels if any(done.get((*thing, k, *w), 0) < wanted for w in ways)]
     if not kernels or (*thing, "*", None, None, exchanges) in done:
         return None
     return Job(keys, job.matrix, job.precision, kernels)
@@ -280,41 +243,28 @@ def plan(arguments, machine, store, own=None):
     for name, keys in groups:
         if patterns:
             keys = {**keys, "kernels": [*keys["kernels"], *patterns] if own else patterns}
-        is_info = (
-            keys.get("tool") == "info"
-        )  # which looks at a matrix, whatever the kernel and precision
+        # Which looks at a matrix, whatever the kernel and precision.
+        is_info = keys.get("tool") == "info"
         kernels = [] if is_info else kernels_of(keys, machine.kernels)
         precisions = [""] if is_info else words(arguments.precisions) or precisions_of(keys)
         if kernels or is_info:
-            jobs += [
-                Job(keys, matrix, precision, kernels)
-                for matrix in matrices or matrices_of(keys, machine.files)
-                for precision in precisions
-            ]
-    return merged(
-        [
-            job
-            for job in (
-                TOOLS[job.keys["tool"]].still_to_do(job, store)
-                if "tool" in job.keys
-                else still_to_do(job, store, machine.devices)
-                for job in jobs
-            )
-            if job
-        ]
-    )
+            names = matrices or matrices_of(keys, machine.files)
+            jobs += [Job(keys, *of, kernels) for of in itertools.product(names, precisions)]
+
+    def left_of(job):
+        if "tool" in job.keys:
+            return TOOLS[job.keys["tool"]].still_to_do(job, store)
+        return still_to_do(job, store, machine.devices)
+
+    return merged(filter(None, map(left_of, jobs)))
 
 
 def merged(jobs):
     """One job of those that differ in their kernels alone, so that no kernel is measured twice and no matrix prepared twice."""
-    found = {}
+    found, differ = {}, ("about", "matrices", "largest", "kernels", "precisions")
     for job in jobs:
-        rest = {
-            name: value
-            for name, value in job.keys.items()
-            if name not in ("about", "matrices", "largest", "kernels", "precisions")
-        }
-        first = found.setdefault((job.matrix, job.precision, repr(sorted(rest.items()))), job)
+        rest = sorted(of for of in job.keys.items() if of[0] not in differ)
+        first = found.setdefault((job.matrix, job.precision, repr(rest)), job)
         first.kernels = list(dict.fromkeys([*first.kernels, *job.kernels]))
     return list(found.values())
 
@@ -334,14 +284,9 @@ class Children:
         with self.lock:
             if self.stopped:
                 return "", "stopped"
-            child = subprocess.Popen(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-                env={**os.environ, **environment},
-            )
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            environment = {**os.environ, **environment}
+            child = subprocess.Popen(command, **pipes, start_new_session=True, env=environment)
             self.running.add(child)
         try:
             out, errors = self.output_of(child, seconds, turn)
@@ -394,15 +339,9 @@ class Runner:
         self.arguments, self.machine, self.store, self.run_id = arguments, machine, store, run
         self.children, self.scratch = Children(), scratch
         self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command}
-        self.described = {
-            "id": run,
-            **{
-                k: v
-                for k, v in machine.environment.items()
-                if k not in ("reason", "devices", "arch")
-            },
-            "command": command,
-        }
+        left_out = ("reason", "devices", "arch")
+        of = {k: v for k, v in machine.environment.items() if k not in left_out}
+        self.described = {"id": run, **of, "command": command}
         self.cores = len(os.sched_getaffinity(0))
 
     def job(self, job, lane):
@@ -412,52 +351,38 @@ class Runner:
         environment, extra, turn = dict(self.environment), [], None
         if lane is not None:
             # A core is left to the process that launches; threads that wait for others do not spin.
-            environment["OMP_NUM_THREADS"] = str(
-                max(1, (self.cores // self.machine.devices - 1) // DEPTH)
-            )
+            threads = max(1, (self.cores // self.machine.devices - 1) // DEPTH)
+            environment["OMP_NUM_THREADS"] = str(threads)
             environment["OMP_WAIT_POLICY"] = "passive"
             turn = self.scratch / f"turn{lane}"
             extra = ["--turn", str(turn)]
             environment["CUDA_VISIBLE_DEVICES"] = visible_devices(self.machine.devices)[lane]
         file = self.scratch / f"{threading.get_ident()}.jsonl"
-        command = [
-            *job.command(self.machine.spmv, self.machine.devices),
-            *extra,
-            "--json",
-            str(file),
-        ]
+        command = job.command(self.machine.spmv, self.machine.devices)
+        command += [*extra, "--json", str(file)]
         found = []
         for _ in range(job.processes()):
             file.unlink(missing_ok=True)
             _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
             if self.children.stopped:
                 return "stopped"
-            found.append(
-                list(parsed(file.read_text(encoding="utf-8"), file.name)) if file.exists() else []
-            )
+            found.append(list(lines_in(file)) if file.exists() else [])
             if why is not None:
                 break
         of_all = found[0] if len(found) == 1 else combined(found)
         if job.alone():
             of_all = [{**line, "alone": True} if "setup_ms" in line else line for line in of_all]
         if why is not None:
-            outcome = {
-                "run": self.run_id,
-                "program": job.keys.get("program", ""),
-                "matrix": matrix_name(job.matrix),
-                "precision": job.precision,
-                "kernel": "*",
-                "exchange": ",".join(job.keys.get("exchange", [])),
-                "failed": why,
-            }
+            of = {"run": self.run_id, "program": job.keys.get("program", "")}
+            of |= {"matrix": matrix_name(job.matrix), "precision": job.precision, "kernel": "*"}
+            outcome = {**of, "exchange": ",".join(job.keys.get("exchange", [])), "failed": why}
             of_all += [{"run": self.described}, {k: v for k, v in outcome.items() if v}]
         self.store.append(job.keys["records"], jsonl(of_all).splitlines())
         if why is not None:
             return f"FAILED: {why}"
         outcomes = collections.Counter(outcome_of(line) for line in of_all)
-        return f"{sum(1 for _ in join(of_all))} records, {outcomes['refused']} refused" + (
-            f", {outcomes['failed']} FAILED" if outcomes["failed"] else ""
-        )
+        text = f"{sum(1 for _ in join(of_all))} records, {outcomes['refused']} refused"
+        return text + f", {outcomes['failed']} FAILED" * bool(outcomes["failed"])
 
 
 def visible_devices(devices):
@@ -472,10 +397,8 @@ class Info:
     """Looks at matrices: results/matrices.jsonl. Of the picture a sketch is kept."""
 
     def __call__(self, job, runner):
-        out, why = runner.children.run(
-            [runner.machine.spmv, "info", "--json", *job.keys.get("options", []), job.matrix],
-            runner.arguments.timeout,
-        )
+        command = [runner.machine.spmv, "info", "--json", *job.keys.get("options", []), job.matrix]
+        out, why = runner.children.run(command, runner.arguments.timeout)
         if why is not None:
             return f"FAILED: {why}"
         line = json.loads(out)
@@ -491,42 +414,24 @@ class Info:
     @staticmethod
     def moved(job, runner):
         """{kernel: bytes in the sectors that warps request, per byte needed}, f64, counted by the CPU backend."""
-        kernels = ",".join(kernels_of(job.keys, runner.machine.kernels))
+        kernels, found = kernels_of(job.keys, runner.machine.kernels), {}
+        command = Job(job.keys, job.matrix, "f64", kernels).command(runner.machine.spmv, 1)
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-            runner.children.run(
-                [
-                    runner.machine.spmv,
-                    *job.keys.get("options", []),
-                    "-m",
-                    job.matrix,
-                    "-p",
-                    "f64",
-                    "-k",
-                    kernels,
-                    "--json",
-                    file.name,
-                ],
-                runner.arguments.timeout,
-                **runner.environment,
-            )
-            return {
-                record["kernel"]: float(
-                    f"{32 * sum(t['sectors'] for t in record['traffic'] if t['space'] == 'global') / record['compulsory_bytes']:.3g}"
-                )
-                for record in records_in(file.name)
-                if record.get("traffic")
-            }
+            command += ["--json", file.name]
+            runner.children.run(command, runner.arguments.timeout, **runner.environment)
+            for record in (r for r in records_in(file.name) if r.get("traffic")):
+                sectors = sum(t["sectors"] for t in record["traffic"] if t["space"] == "global")
+                moved = 32 * sectors / record["compulsory_bytes"]
+                found[record["kernel"]] = float(f"{moved:.3g}")
+        return found
 
     @staticmethod
     def file(store):
         return store.directory.parent / "matrices.jsonl"
 
     def still_to_do(self, job, store):
-        return (
-            job
-            if store.fresh or matrix_name(job.matrix) not in current_looks(self.file(store))
-            else None
-        )
+        there = current_looks(self.file(store))
+        return job if store.fresh or matrix_name(job.matrix) not in there else None
 
 
 def sketch(picture, most=50):
@@ -539,13 +444,9 @@ def sketch(picture, most=50):
     greatest = max((count for line in counts for count in line), default=0)
 
     def digit(count):
-        return (
-            0
-            if count == 0
-            else 9
-            if greatest == 1
-            else 1 + round(8 * math.log(count) / math.log(greatest))
-        )
+        if count == 0 or greatest == 1:
+            return 9 * count
+        return 1 + round(8 * math.log(count) / math.log(greatest))
 
     return ["".join(str(digit(count)) for count in line) for line in counts]
 
@@ -561,9 +462,8 @@ class Counters:
             return f"FAILED: {why or 'nothing was counted'}"
         file, key = self.file(runner.store, machine.has_gpu), (job.matrix, job.precision)
         counts = prove_counters.read(file)
-        if (
-            not runner.arguments.kernels
-        ):  # all were measured: a function without counts no longer exists
+        # If all were measured, a function without counts no longer exists.
+        if not runner.arguments.kernels:
             counts.pop(key, None)
         prove_counters.write(file, {**counts, key: {**counts.get(key, {}), **functions}})
         return f"{len(functions)} CUDA functions"
@@ -578,29 +478,12 @@ class Counters:
         metrics = [
             m for m in metrics if re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)
         ] or metrics
-        out, why = runner.children.run(
-            [
-                "ncu",
-                "--clock-control",
-                "none",
-                "--cache-control",
-                self.caches,
-                "--csv",
-                "--page",
-                "raw",
-                "--print-units",
-                "base",
-                "--kernel-name-base",
-                "demangled",
-                "--kernel-name",
-                "regex:_kernel",
-                "--metrics",
-                ",".join(metrics),
-                *job.command(runner.machine.spmv, 1),
-                "--verify-only",
-            ],
-            runner.arguments.timeout,
+        ncu = f"ncu --clock-control none --cache-control {self.caches} --csv --page raw --print-units base"
+        ncu += " --kernel-name-base demangled --kernel-name regex:_kernel --metrics " + ",".join(
+            metrics
         )
+        command = [*ncu.split(), *job.command(runner.machine.spmv, 1), "--verify-only"]
+        out, why = runner.children.run(command, runner.arguments.timeout)
         functions = prove_counters.sums_of_ncu(out)
         sass, _ = runner.children.run(["cuobjdump", "-sass", runner.machine.spmv], 60)
         for function, loads in prove_counters.loads_in_code(sass).items():
@@ -611,14 +494,8 @@ class Counters:
     @staticmethod
     def counted(job, runner):
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-            command = [
-                *job.command(runner.machine.spmv, 1),
-                "--profile",
-                "--gpu",
-                "h200",
-                "--json",
-                file.name,
-            ]
+            options = ["--profile", "--gpu", "h200", "--json", file.name]
+            command = [*job.command(runner.machine.spmv, 1), *options]
             _, why = runner.children.run(command, runner.arguments.timeout, **runner.environment)
             return prove_counters.sums_of_profile(records_in(file.name)) if why is None else {}, why
 
@@ -674,11 +551,9 @@ def work(jobs, runner, limit):
         with lock:
             gone = time.monotonic() - begin
             counts.update(seconds=gone - start, cost=job.cost(), failed=int("FAILED" in came))
-            print(
-                f"{100 * counts['cost'] / total:3.0f}%  {job.label()}: {came}; about "
-                f"{minutes(gone / counts['cost'] * (total - counts['cost']))} left",
-                flush=True,
-            )
+            left = minutes(gone / counts["cost"] * (total - counts["cost"]))
+            done = f"{100 * counts['cost'] / total:3.0f}%"
+            print(f"{done}  {job.label()}: {came}; about {left} left", flush=True)
 
     def on_a_lane(job):
         lane = places.get()
@@ -714,38 +589,25 @@ def run_id():
 
 def arguments_of(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "sets",
-        nargs="*",
-        default=["quick"],
-        metavar="SET",
-        help="of measurements.toml; default quick",
-    )
-    parser.add_argument("--spmv", help="the program")
-    parser.add_argument(
-        "--matrices", default="", help="with commas, or patterns of files: these and no others"
-    )
-    parser.add_argument("--kernels", default="", help="names or patterns, with commas")
-    parser.add_argument(
-        "--mine", metavar="STEP:FILE", help="in the place of sets: this version of a step's kernel"
-    )
-    parser.add_argument("--precisions", default="", help="f64,f32")
-    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds for all")
-    parser.add_argument(
-        "--timeout", type=float, default=600, help="seconds for a matrix and precision"
-    )
-    parser.add_argument("--results", type=Path, help="where DEVICE/ is")
-    parser.add_argument("--device", help="a directory other than that of this machine's device")
-    parser.add_argument("--fresh", action="store_true", help="measure again what has records")
-    parser.add_argument(
-        "--stale",
-        action="store_true",
-        help="also what was measured with other machine code than today's, or by fewer processes",
-    )
-    parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
-    parser.add_argument(
-        "--sets", dest="list_sets", action="store_true", help="list the sets, and end"
-    )
+
+    def add(name, about, **more):
+        parser.add_argument(name, help=about, **more)
+
+    add("sets", "of measurements.toml; default quick", nargs="*", default=["quick"], metavar="SET")
+    add("--spmv", "the program")
+    add("--matrices", "with commas, or patterns of files: these and no others", default="")
+    add("--kernels", "names or patterns, with commas", default="")
+    add("--mine", "in the place of sets: this version of a step's kernel", metavar="STEP:FILE")
+    add("--precisions", "f64,f32", default="")
+    add("--limit", "seconds for all", type=float, default=float("inf"))
+    add("--timeout", "seconds for a matrix and precision", type=float, default=600)
+    add("--results", "where DEVICE/ is", type=Path)
+    add("--device", "a directory other than that of this machine's device")
+    add("--fresh", "measure again what has records", action="store_true")
+    about = "also what was measured with other machine code than today's, or by fewer processes"
+    add("--stale", about, action="store_true")
+    add("--list", "say what would be measured, and end", action="store_true")
+    add("--sets", "list the sets, and end", dest="list_sets", action="store_true")
     return parser.parse_args(argv)
 
 
@@ -753,11 +615,11 @@ def command_of(arguments):
     """What a reader types to have it again."""
     quote = "'" if len(arguments.sets) > 1 else ""
     sets = f"SET={quote}{' '.join(arguments.sets)}{quote}"
-    return f"make bench {f'KERNEL={arguments.mine}' if arguments.mine else sets}" + "".join(
-        f" {name.upper()}='{value}'"
-        for name in ("matrices", "kernels", "precisions")
-        if (value := getattr(arguments, name))
-    )
+    text = f"make bench {f'KERNEL={arguments.mine}' if arguments.mine else sets}"
+    for name in ("matrices", "kernels", "precisions"):
+        if value := getattr(arguments, name):
+            text += f" {name.upper()}='{value}'"
+    return text
 
 
 def run(arguments):
@@ -777,15 +639,11 @@ def run(arguments):
         if not mine.matrices_in(arguments.matrices):
             raise RecordError("which matrices? MATRICES='directory/*.mtx.gz'")
         own, results = [(file.stem, keys)], mine.begin(file, results, arguments.list)
-    store = Store(
-        device, results, machine.has_gpu, arguments.fresh, arguments.stale, own and [results]
-    )
+    again = arguments.fresh, arguments.stale
+    store = Store(device, results, machine.has_gpu, *again, own and [results])
     jobs = plan(arguments, machine, store, own)
-    print(
-        f"{len(jobs)} matrices and precisions to measure on {device}"
-        + ("" if jobs else ": all have records"),
-        flush=True,
-    )
+    todo = f"{len(jobs)} matrices and precisions to measure on {device}"
+    print(todo + ": all have records" * (not jobs), flush=True)
     if arguments.list:
         for job in jobs:
             print(f"{job.label()}: {','.join(job.kernels)}")
@@ -798,13 +656,10 @@ def run(arguments):
         finally:
             store.tidy()
     if left:
-        print(
-            f"{left} left when the time was over; the same command, without --fresh, goes on with them"
-        )
-    print(
-        f"{len(jobs) - left - failed} done, {failed} with failures, in"
-        f" {minutes(time.monotonic() - start)}; records: {results / device}"
-    )
+        again = "the same command, without --fresh, goes on with them"
+        print(f"{left} left when the time was over; {again}")
+    done, took = len(jobs) - left - failed, minutes(time.monotonic() - start)
+    print(f"{done} done, {failed} with failures, in {took}; records: {results / device}")
     if own:
         mine.end(file, results / device)
     return 1 if failed else 0

@@ -206,11 +206,16 @@ def spread(times):
     ]
 
 
+def lines_in(file):
+    """The parsed lines of a file."""
+    return parsed(file.read_text(encoding="utf-8"), file.name)
+
+
 def records_in(file):
     """The joined measurements of one file, in its order."""
     file = Path(file)
     try:
-        yield from join(parsed(file.read_text(encoding="utf-8"), file.name))
+        yield from join(lines_in(file))
     except RecordError as error:
         raise RecordError(
             str(error) if str(error).startswith(file.name) else f"{file.name}: {error}"
@@ -303,6 +308,4 @@ def tidied(lines, is_current=lambda matrix: True):
 def tidy(file, is_current=lambda matrix: True):
     """Tidies a file of records in place."""
     file = Path(file)
-    write_whole(
-        file, jsonl(tidied(parsed(file.read_text(encoding="utf-8"), file.name), is_current))
-    )
+    write_whole(file, jsonl(tidied(lines_in(file), is_current)))

@@ -31,15 +31,14 @@ from scipy.stats import spearmanr
 import prove_counters
 import style
 from record_format import jsonl, records_in, write_whole
-from records import GPUS, ROOT, read_records
+from records import GPUS, ROOT, identity, read_records
 from tables import Table
 
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
 CODE = ROOT / "plots/measure/registers_and_loads.tsv"
 HEADER = ROOT / "common/harness/time_model_parameters.hpp"
-PROFILED = (
-    ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"
-)  # make bench SET=limits BACKEND=cuda
+# make bench SET=limits BACKEND=cuda
+PROFILED = ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
 FIGURES = ROOT / "plots/figures/lessons"
 
@@ -58,6 +57,7 @@ ASIDE = """amazon_book_test bcsstk25 c-39 cit-HepTh coupled EX5 fe_pwt gridgena 
 # A kernel has no estimate where the model misses its times by more: median and 90th percentile.
 WORST_MEDIAN, WORST_P90 = 0.25, 0.65
 
+LONGEST = "longest row", "latency"  # counts as
 WITH_TIMES = ["h200", "h100", "a100", "rtx4090", "t4"]
 FITTED = ("h200", "h100")  # to their own times
 STREAMS = 4  # the exponent of what streams through different units at the same time
@@ -70,7 +70,7 @@ PARAMETERS = """
 launch       | us | 1.8       | 0.2  | a product of one launch, back to back with others, that does nothing
 dependent    | us | 1.5       | 0.2  | each further launch, which waits for the one before
 l2_byte      | us | 1.818e-07 | 0.2  | a byte between L1 and L2
-dram_byte    | us | -         | 20   | a byte from DRAM, by the bandwidth of a copy
+dram_byte    | us | nan       | 20   | a byte from DRAM, by the bandwidth of a copy
 line         | us | 0.0005882 | 1    | a 128-byte line that a request touches, on one multiprocessor
 instruction  | us | 0.0002941 | 2    | a request to global memory, or a shuffle, on one multiprocessor
 shared_pass  | us | 0.0005882 | 2    | a pass over the banks of shared memory, on one multiprocessor
@@ -84,16 +84,14 @@ shared_load  | us | 0.003     | 0.2  | a request of a warp to shared memory
 barrier      | us | 0.03      | 1    | a barrier of a block
 exponent     | -  | 2         | 0.2  | how far limits overlap: 1 adds them, infinity takes the largest
 """.strip().splitlines()
-PARAMETERS = [Parameter(*(text.strip() for text in line.split("|"))) for line in PARAMETERS]
 PARAMETERS = [
-    p._replace(
-        unit=p.unit.strip("-"),
-        guess=None if p.guess == "-" else float(p.guess),
-        weight=float(p.weight),
-    )
-    for p in PARAMETERS
+    Parameter(name, unit.strip("-"), float(guess), float(weight), meaning)
+    for line in PARAMETERS
+    for name, unit, guess, weight, meaning in [re.split(r" *\| *", line)]
 ]
 NAMES = [p.name for p in PARAMETERS]
+# The columns of the terms.
+L2, DRAM, LINE, _, PASS, ATOMIC, _, COUNTER, ITEM, *_ = range(len(NAMES) - 3)
 # What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all the same; the rest: 3.
 OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
 
@@ -118,32 +116,12 @@ def spmv():
 
 def emitted(works, gpu):
     """What `spmv terms` says of products, each a list of works, on a GPU: [(parameter, its limit)], and of each product a dictionary."""
-    done = subprocess.run(
-        [spmv(), "terms", "--gpu", gpu],
-        input="".join(json.dumps(of) + "\n" for of in works),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    lines = "".join(json.dumps(of) + "\n" for of in works)
+    command = [spmv(), "terms", "--gpu", gpu]
+    done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, check=True)
     heads, *answers = map(json.loads, done.stdout.splitlines())
     assert [name for name, _ in heads] == NAMES[2:-1], heads
     return heads, answers
-
-
-# The columns of the terms.
-L2, DRAM, LINE, PASS, ATOMIC, COUNTER, ITEM, BARRIER = (
-    NAMES.index(name) - 2
-    for name in (
-        "l2_byte",
-        "dram_byte",
-        "line",
-        "shared_pass",
-        "atomic",
-        "same_counter",
-        "item",
-        "barrier",
-    )
-)
 
 
 def streams(us):
@@ -160,11 +138,12 @@ class Products:
         self.measured = np.array([row[4] for row in rows])
         self.heads, self.emitted = terms or emitted([row[3] for row in rows], gpu)
         self.names = ["launches", *dict.fromkeys(limit for _, limit in self.heads)]
-        table = [of for product in self.emitted for of in product["functions"]]
-        self.index = np.repeat(
-            np.arange(len(rows)), [len(product["functions"]) for product in self.emitted]
-        )
-        self.launches, self.table = np.array(table)[:, 0], np.array(table)[:, 1:]
+        # What the program names as the largest term of each.
+        self.limits = np.array([of["limit"].replace(*LONGEST) for of in self.emitted])
+        functions = [of["functions"] for of in self.emitted]
+        table = np.array(sum(functions, []))
+        self.index = np.repeat(np.arange(len(rows)), list(map(len, functions)))
+        self.launches, self.table = table[:, 0], table[:, 1:]
 
     def terms(self, parameters):
         """By function, in microseconds per launch: a column per parameter."""
@@ -180,25 +159,10 @@ class Products:
         np.add.at(us, self.index, self.launches * (dependent + combined))
         return np.maximum(us, 0.1)
 
-    def limits(self, parameters):
-        """The name of the largest term of each product, as estimate_time() of time_model.cpp names it (longest rows count as latency)."""
-        names, t = self.names, self.terms(parameters)
-        by_limit = np.zeros((len(t), len(names)))
-        for column, (_, limit) in enumerate(self.heads):
-            by_limit[:, names.index(limit)] += t[:, column]
-        item = parameters[NAMES.index("item")]  # the first of a launch counts as launch
-        by_limit[:, 0] += parameters[1] + item
-        by_limit[:, names.index("latency")] -= item
-        sums = np.zeros((len(self.rows), len(names)))
-        sums[:, 0] = parameters[0] - parameters[1]
-        np.add.at(sums, self.index, by_limit * self.launches[:, None])
-        return np.array(names)[sums.argmax(axis=1)]
-
     def where(self, chosen):
-        taken = [i for i, take in enumerate(chosen) if take]
-        return Products(
-            [self.rows[i] for i in taken], self.gpu, (self.heads, [self.emitted[i] for i in taken])
-        )
+        taken = np.flatnonzero(chosen)
+        terms = self.heads, [self.emitted[i] for i in taken]
+        return Products([self.rows[i] for i in taken], self.gpu, terms)
 
 
 def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
@@ -212,7 +176,7 @@ def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
     def encode(p):
         return np.log(np.append(p[:-1], p[-1] - 1))
 
-    prior = np.array([p.guess for p in PARAMETERS] if prior is None else prior, dtype=float)
+    prior = np.array([p.guess for p in PARAMETERS] if prior is None else prior)
     prior[NAMES.index("dram_byte")] = 1e-3 / copy_gb_per_s
     weights = np.array([p.weight for p in PARAMETERS]) if weights is None else weights
 
@@ -221,9 +185,8 @@ def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
         robust = np.sign(r) * scale * np.sqrt(2 * (np.sqrt(1 + (r / scale) ** 2) - 1))
         return np.append(robust, weights * (x - encode(prior)))
 
-    return decode(
-        least_squares(residuals, encode(prior if start is None else start), xtol=1e-4, ftol=1e-6).x
-    )
+    start = encode(prior if start is None else start)
+    return decode(least_squares(residuals, start, xtol=1e-4, ftol=1e-6).x)
 
 
 # --- Judging it -------------------------------------------------------------------------------------
@@ -250,9 +213,8 @@ def errors_of(products, parameters):
     return np.log(products.estimate(parameters) / products.measured)
 
 
-Judgement = collections.namedtuple(
-    "Judgement", "products matrices median p90 spearman best contests"
-)
+FIELDS = "products matrices median p90 spearman best contests"
+Judgement = collections.namedtuple("Judgement", FIELDS)
 
 
 def judge(rows, errors):
@@ -263,15 +225,8 @@ def judge(rows, errors):
     groups = [np.array(group).T for group in groups.values() if len(group) > 3]
     ranks = [spearmanr(times, estimates)[0] for times, estimates in groups]
     best = [times[estimates.argmin()] <= 1.1 * times.min() for times, estimates in groups]
-    return Judgement(
-        len(rows),
-        len({row[0] for row in rows}),
-        np.median(size),
-        np.quantile(size, 0.9),
-        np.median(ranks),
-        np.mean(best),
-        len(groups),
-    )
+    sizes = len(rows), len({row[0] for row in rows}), np.median(size), np.quantile(size, 0.9)
+    return Judgement(*sizes, np.median(ranks), np.mean(best), len(groups))
 
 
 # What a limit is a matter of; all others of memory.
@@ -281,49 +236,36 @@ LOOKED_AT = """Andrews bcsstk29 cit-HepPh cnr-2000 cont-300 dblp-2010 email-Enro
     stencil2d:256x256,dof=1 stencil3d:32x32x32,dof=3 wang4""".split()
 
 
-def agreement(rows, limits):
+def agreement(products):
     """Of the products that Nsight Compute measured, by whether their matrix is in LOOKED_AT: [(what the model names, what it
-    finds)]. It finds the largest of three parts of the warm time: the shortest of any product in `rows` with as many launches, what
+    finds)]. It finds the largest of three parts of the warm time: the shortest of any product with as many launches, what
     the busiest unit of memory would take at its peak, and the rest."""
-    runs = prove_counters.read(PROFILED)
-    launches = [sum(work["launches"] for work in row[3]) for row in rows]
-    shortest = {
-        n: min(1e3 * row[4] for row, count in zip(rows, launches) if count == n)
-        for n in set(launches)
-    }
+    runs, shortest = prove_counters.read(PROFILED), {}
+    launches = [sum(work["launches"] for work in row[3]) for row in products.rows]
+    for row, n in zip(products.rows, launches):
+        shortest[n] = min(1e3 * row[4], shortest.get(n, math.inf))
     found = {"whose counters were looked at": [], "measured after the rule": []}
-    for (matrix, precision, _, works, us), n, limit in zip(rows, launches, limits):
-        functions = [
-            runs.get((matrix, precision), {}).get(prove_counters.function_name(work["function"]))
-            for work in works
-        ]
-        if all(functions):
-            memory = sum(
-                work["launches"] * of["memory ns"] / of["launches"]
-                for work, of in zip(works, functions)
-            )
-            parts = {
-                "launch": shortest[n],
-                "memory": memory,
-                "latency": 1e3 * us - shortest[n] - memory,
-            }
-            found[list(found)[matrix not in LOOKED_AT]].append(
-                (MATTER.get(limit, "memory"), max(parts, key=parts.get))
-            )
+    for (matrix, precision, _, works, us), n, limit in zip(
+        products.rows, launches, products.limits
+    ):
+        names = [prove_counters.function_name(work["function"]) for work in works]
+        run = runs.get((matrix, precision), {})
+        if all(name in run for name in names):
+            of = [run[name]["memory ns"] / run[name]["launches"] for name in names]
+            memory = sum(work["launches"] * ns for work, ns in zip(works, of))
+            parts = {"launch": shortest[n], "memory": memory}
+            parts["latency"] = 1e3 * us - sum(parts.values())
+            pair = MATTER.get(limit, "memory"), max(parts, key=parts.get)
+            found[list(found)[matrix not in LOOKED_AT]].append(pair)
     return {of: pairs for of, pairs in found.items() if pairs}
 
 
 def agreement_row(what, pairs):
-    share = lambda of: f"{sum(a == b for a, b in of)} of {len(of)}"  # noqa: E731
-    return [
-        what,
-        len(pairs),
-        percent(np.mean([a == b for a, b in pairs])),
-        *(
-            share([pair for pair in pairs if pair[0] == named])
-            for named in ("launch", "memory", "latency")
-        ),
-    ]
+    row = [what, len(pairs), percent(np.mean([a == b for a, b in pairs]))]
+    for named in ("launch", "memory", "latency"):
+        right = [b == named for a, b in pairs if a == named]
+        row.append(f"{sum(right)} of {len(right)}")
+    return row
 
 
 OfKernel = collections.namedtuple("OfKernel", "products bias median p90 largest")
@@ -331,14 +273,13 @@ OfKernel = collections.namedtuple("OfKernel", "products bias median p90 largest"
 
 def by_kernel(rows, errors):
     """{kernel: OfKernel}, in the order of their names."""
-    kernels, errors = np.array([row[2] for row in rows]), np.expm1(errors)
-    of = {kernel: errors[kernels == kernel] for kernel in map(str, np.unique(kernels))}
-    return {
-        kernel: OfKernel(
-            len(e), np.median(e), np.median(abs(e)), np.quantile(abs(e), 0.9), max(abs(e))
-        )
-        for kernel, e in of.items()
-    }
+    kernels, errors, found = np.array([row[2] for row in rows]), np.expm1(errors), {}
+    for kernel in map(str, np.unique(kernels)):
+        e = errors[kernels == kernel]
+        size = abs(e)
+        middle = np.median(e), np.median(size)
+        found[kernel] = OfKernel(len(e), *middle, np.quantile(size, 0.9), max(size))
+    return found
 
 
 # --- Counts and times ---------------------------------------------------------------------------------
@@ -349,30 +290,16 @@ def collect(spmv, matrices):
     for matrix in matrices:
         for precision in ("f64", "f32"):
             with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-                command = [
-                    spmv,
-                    "-m",
-                    matrix,
-                    "--complex",
-                    "real",
-                    "-p",
-                    precision,
-                    "-k",
-                    ",".join(KERNELS),
-                    "--profile",
-                ]
-                if subprocess.run(
-                    [*command, "--json", file.name], stdout=subprocess.DEVNULL
-                ).returncode:
-                    raise SystemExit(
-                        f"error: {' '.join(command)} failed; {COUNTS} holds what was counted before"
-                    )
+                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "--profile"]
+                command += ["-k", ",".join(KERNELS), "--json", file.name]
+                if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
+                    why = f"{' '.join(command)} failed; {COUNTS} holds what was counted before"
+                    raise SystemExit(f"error: {why}")
                 add_counts(records_in(file.name))
 
 
-INSTRUCTION = re.compile(
-    r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+) \*/"
-)  # address, text, upper half of its encoding
+# Address, text, upper half of its encoding.
+INSTRUCTION = re.compile(r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+) \*/")
 
 
 def loads_in_flight(sass):
@@ -380,33 +307,24 @@ def loads_in_flight(sass):
     with as many loads are versions of one, of which the slowest counts. Without a loop that loads: in all of the function. In the upper half
     of an instruction, bits 41 to 61 are for the scheduler: 46 to 48 name the barrier that a load sets until it has arrived, 52
     to 57 the barriers that the instruction waits for (Jia et al. 2018, Dissecting the NVIDIA Volta GPU Architecture)."""
-    code = [
-        (int(address, 16), text, int(upper, 16))
-        for address, text, upper in INSTRUCTION.findall(sass)
-    ]
+    code = [(int(at, 16), text, int(upper, 16)) for at, text, upper in INSTRUCTION.findall(sass)]
     loads = lambda part: sum("LDG" in text for _, text, _ in part)  # noqa: E731
 
     def per_wait(part, rounds=8):
         now, ready, first = 0, [0] * 8, None  # in latencies of a load; all else takes no time
         for _ in range(rounds + 1):
             for _, text, upper in part:
-                now = max(
-                    [now, *(ready[barrier] for barrier in range(6) if upper >> 52 + barrier & 1)]
-                )
+                now = max([now, *(ready[b] for b in range(6) if upper >> 52 + b & 1)])
                 if "LDG" in text:
                     ready[upper >> 46 & 7] = now + 1
             first = now if first is None else first
         return loads(part) * rounds / max(now - first, rounds)
 
-    branches = [
-        (address, int(target[1], 16))
-        for address, text, _ in code
-        if (target := re.search(r"BRA\S* .*?0x(\w+)$", text))
-    ]
-    loops = [
-        [i for i in code if to <= i[0] <= address] for address, to in branches if to <= address
-    ]
-    slowest = {}
+    loops, slowest = [], {}
+    for at, text, _ in code:
+        target = re.search(r"BRA\S* .*?0x(\w+)$", text)
+        if target and int(target[1], 16) <= at:
+            loops.append([i for i in code if int(target[1], 16) <= i[0] <= at])
     for part in [loop for loop in loops if loads(loop)] or [code]:
         slowest[loads(part)] = min(per_wait(part), slowest.get(loads(part), math.inf))
     return max(slowest.values())
@@ -419,65 +337,47 @@ def collect_code(programs):
         try:
             mangled = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         except (OSError, subprocess.CalledProcessError) as error:
-            reason = (
-                getattr(error, "stderr", None)
-                or "code needs cuobjdump and nvdisasm of the CUDA Toolkit"
-            ).strip()
-            raise SystemExit(
-                f"error: {reason}; `make BACKEND=cuda build` makes build/cuda/spmv"
-            ) from None
-        return subprocess.run(
+            missing = "code needs cuobjdump and nvdisasm of the CUDA Toolkit"
+            why = (getattr(error, "stderr", None) or missing).strip()
+            why += "; `make BACKEND=cuda build` makes build/cuda/spmv"
+            raise SystemExit(f"error: {why}") from None
+        done = subprocess.run(
             ["c++filt"], input=mangled, capture_output=True, text=True, check=True
-        ).stdout
+        )
+        return done.stdout
 
-    counted = {
-        prove_counters.function_name(work["function"]).split("<")[0]
-        for c in read_counts()
-        for work in c["work"]
-    }
-    found = collections.defaultdict(
-        list
-    )  # {(function, is single precision, quantity): its instantiations'}
+    name_of = lambda work: prove_counters.function_name(work["function"]).split("<")[0]  # noqa: E731
+    counted = {name_of(work) for c in read_counts() for work in c["work"]}
+    # {(function, is single precision, quantity): its instantiations'}
+    found = collections.defaultdict(list)
     for program in programs:
-        for name, arguments, count in re.findall(
-            r"Function (?:void )?spmv::(\w+)(.*):\n *REG:(\d+)",
-            output_of("cuobjdump", "-res-usage", program),
+        listed = output_of("cuobjdump", "-res-usage", program)
+        for name, of, count in re.findall(
+            r"Function (?:void )?spmv::(\w+)(.*):\n *REG:(\d+)", listed
         ):
-            found[name, "float" in arguments, "registers"].append(int(count))
+            found[name, "float" in of, "registers"].append(int(count))
         for function in output_of("cuobjdump", "-sass", program).split("Function : ")[1:]:
             if (name := re.match(r"(?:void )?spmv::(\w+)(.*)", function)) and name[1] in counted:
                 found[name[1], "float" in name[2], "in flight"].append(loads_in_flight(function))
-    columns = [
-        (single, quantity) for quantity in ("registers", "in flight") for single in (False, True)
-    ]
-    if missing := [
-        name for name in sorted(counted) if not all(found[(name, *column)] for column in columns)
-    ]:
-        raise SystemExit(
-            f"error: {' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions"
-        )
-    rows = (
-        [name, *(f"{statistics.median_low(found[(name, *column)]):.3g}" for column in columns)]
-        for name in counted
-    )
-    write_whole(
-        CODE,
-        "".join(
-            "\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))
-        ),
-    )
+    columns = [(single, of) for of in ("registers", "in flight") for single in (False, True)]
+    missing = [n for n in sorted(counted) if not all(found[(n, *column)] for column in columns)]
+    if missing:
+        why = f"{' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions"
+        raise SystemExit(f"error: {why}")
+    lines = []
+    for name in sorted(counted, key=lambda name: (name != PLAIN, name)):
+        medians = [statistics.median_low(found[(name, *column)]) for column in columns]
+        lines.append("\t".join([name, *(f"{median:.3g}" for median in medians)]) + "\n")
+    write_whole(CODE, "".join(lines))
     machine_code.cache_clear()
     write_whole(HEADER, header(*committed()))
 
 
 def add_counts(records):
     """Adds the counts in joined records to COUNTS."""
-    known = {(c["matrix"], c["precision"], c["kernel"]): c for c in read_counts()}
-    for r in records:
-        if "work" in r:
-            known[r["matrix"], r["precision"], r["kernel"]] = {
-                name: r[name] for name in ("matrix", "precision", "kernel", "nnz", "work")
-            }
+    known = {identity(c): c for c in read_counts()}
+    fields = ("matrix", "precision", "kernel", "nnz", "work")
+    known |= {identity(r): {name: r[name] for name in fields} for r in records if "work" in r}
     write_whole(COUNTS, gzip.compress(jsonl(c for _, c in sorted(known.items())).encode(), mtime=0))
 
 
@@ -488,20 +388,14 @@ def read_counts():
 def rows_with(records, kernels):
     """(matrix, precision, kernel, works, measured us) of every product that was counted and measured: of the same
     matrix, by its number of nonzeros."""
-    times = {
-        (r["matrix"], r["precision"], r["kernel"]): r
-        for r in records
-        if "warm_ms" in r and "beta" not in r and not r["host"]
-    }
-    rows = []
-    for c in read_counts():
-        record = times.get((c["matrix"], c["precision"], c["kernel"]))
-        in_range = FEWEST_NONZEROS <= c["nnz"] <= MOST_NONZEROS
-        if c["kernel"] in kernels and record and record["nnz"] == c["nnz"] and in_range:
-            rows.append(
-                (c["matrix"], c["precision"], c["kernel"], c["work"], 1e3 * record["warm_ms"])
-            )
-    return rows
+    timed = [r for r in records if "warm_ms" in r and "beta" not in r and not r["host"]]
+    times = {(*identity(r), r["nnz"]): 1e3 * r["warm_ms"] for r in timed}
+    return [
+        (*identity(c), c["work"], times[(*identity(c), c["nnz"])])
+        for c in read_counts()
+        if c["kernel"] in kernels and FEWEST_NONZEROS <= c["nnz"] <= MOST_NONZEROS
+        if (*identity(c), c["nnz"]) in times
+    ]
 
 
 def without_those_aside(products):
@@ -513,17 +407,11 @@ def without_those_aside(products):
 def committed():
     """What HEADER has: {GPU: parameters}, {limit: its interval}, {kernel: why it has no estimate}."""
     text = HEADER.read_text(encoding="utf-8")
-    return (
-        {
-            gpu: np.array([float(value.strip(" {}")) for value in row.split(",")])
-            for gpu, row in re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)
-        },
-        {
-            limit: (float(low), float(high))
-            for limit, low, high in re.findall(r'{"([\w ]+)", ([\d.]+), ([\d.]+)},', text)
-        },
-        dict(re.findall(r'{"(\w+)", "(.+)"},', text)),
-    )
+    gpus = re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)
+    parameters = {gpu: np.array(re.findall(r"[-\d.e]+", row), float) for gpu, row in gpus}
+    ends = re.findall(r'{"([\w ]+)", ([\d.]+), ([\d.]+)},', text)
+    intervals = {limit: (float(low), float(high)) for limit, low, high in ends}
+    return parameters, intervals, dict(re.findall(r'{"(\w+)", "(.+)"},', text))
 
 
 def copy_bandwidth(records):
@@ -539,14 +427,10 @@ def scaled(parameters, name):
     all multiprocessors do together by their number as well; launches as they are."""
     h200, gpu = GPUS["h200"], GPUS[name]
     clock = h200.mhz / gpu.mhz
-    factors = {
-        "launch": 1,
-        "dependent": 1,
-        "exponent": 1,
-        "dram_byte": h200.dram_gb_per_s / gpu.dram_gb_per_s,
-        "l2_byte": clock * h200.multiprocessors / gpu.multiprocessors,
-        "atomic": clock * h200.multiprocessors / gpu.multiprocessors,
-    }
+    factors = dict.fromkeys(("launch", "dependent", "exponent"), 1)
+    factors["dram_byte"] = h200.dram_gb_per_s / gpu.dram_gb_per_s
+    together = clock * h200.multiprocessors / gpu.multiprocessors
+    factors |= {"l2_byte": together, "atomic": together}
     return np.array([p * factors.get(n, clock) for n, p in zip(NAMES, parameters)])
 
 
@@ -555,14 +439,21 @@ def header(parameters, intervals, refusals):
     first, second, *each, last = (
         f"{p.name}%s{p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS
     )
-    tables = "".join(
-        "    {"
-        + f'"{gpu}", {str(gpu in FITTED).lower()}, {launch}, {dependent}, '
-        + f"{{{', '.join(values)}}}, {exponent}}},\n"
-        for gpu, (launch, dependent, *values, exponent) in (
-            (gpu, [f"{v:.4g}" for v in values]) for gpu, values in parameters.items()
-        )
-    )
+
+    def rows(of):
+        return "".join(f"    {{{row}}},\n" for row in of)
+
+    tables = []
+    for gpu, values in parameters.items():
+        launch, dependent, *values, exponent = (f"{v:.4g}" for v in values)
+        head = f'"{gpu}", {str(gpu in FITTED).lower()}, {launch}, {dependent}'
+        tables.append(f"{head}, {{{', '.join(values)}}}, {exponent}")
+    codes = [
+        f'"{name}", {{{n[0]:g}, {n[1]:g}}}, {{{n[2]:g}, {n[3]:g}}}'
+        for name, n in machine_code().items()
+    ]
+    ends = [f'"{limit}", {low:.3f}, {high:.3f}' for limit, (low, high) in intervals.items()]
+    reasons = [f'"{kernel}", "{reason}"' for kernel, reason in refusals.items()] or ['"", ""']
     return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
 // clang-format off
 #pragma once
@@ -578,7 +469,7 @@ struct TimeParameters {{
 {"".join(f"  // {text % ', '}" + chr(10) for text in each)}  double {last % ";  // "}
 }};
 inline constexpr TimeParameters kTimeParameters[] = {{
-{tables}}};
+{rows(tables)}}};
 inline constexpr double kStreams = {STREAMS};  // the exponent of what streams through different units at the same time
 
 // What nvcc made of a function; the first is for functions that are not listed.
@@ -588,7 +479,7 @@ struct MachineCode {{
   double in_flight[2];  // loads that a warp issues per wait
 }};
 inline constexpr MachineCode kMachineCode[] = {{
-{"".join(f'    {{"{name}", {{{n[0]:g}, {n[1]:g}}}, {{{n[2]:g}, {n[3]:g}}}}},' + chr(10) for name, n in machine_code().items())}}};
+{rows(codes)}}};
 
 // The interval of an estimate, by its limit: from estimate * low to estimate * high.
 struct Interval {{
@@ -596,7 +487,7 @@ struct Interval {{
   double low, high;
 }};
 inline constexpr Interval kIntervals[] = {{
-{"".join(f'    {{"{limit}", {low:.3f}, {high:.3f}}},' + chr(10) for limit, (low, high) in intervals.items())}}};
+{rows(ends)}}};
 
 // Kernels that have no estimate.
 struct Refusal {{
@@ -604,7 +495,7 @@ struct Refusal {{
   const char* reason;
 }};
 inline constexpr Refusal kRefusals[] = {{
-{"".join(f'    {{"{kernel}", "{reason}"}},' + chr(10) for kernel, reason in refusals.items()) or '    {"", ""},' + chr(10)}}};
+{rows(reasons)}}};
 
 }}  // namespace spmv
 """
@@ -645,7 +536,7 @@ def percent(x):
 
 def fill(name, head, rows):
     """Replaces the table in PAGE between <!-- time_model: NAME --> and <!-- end -->."""
-    text = Table("", head, [[str(cell) for cell in row] for row in rows]).markdown()
+    text = Table("", head.split(", "), [[str(cell) for cell in row] for row in rows]).markdown()
     page = PAGE.read_text(encoding="utf-8")
     before, marker, rest = page.partition(f"<!-- time_model: {name} -->\n")
     if not marker:
@@ -662,10 +553,9 @@ def draw(rows, errors):
     known = by_kernel(rows, errors)
     kernels = [k for k in KERNELS if k in known]
     off = abs(np.expm1(errors))
-    figure = style.new_figure(
-        1.8 + 0.2 * len(kernels),
-        f"Half of all estimates for an H200 are within {percent(np.median(off))} of the measured time, nine of ten within {percent(np.quantile(off, 0.9))}",
-    )
+    message = f"Half of all estimates for an H200 are within {percent(np.median(off))} of the measured time, "
+    message += f"nine of ten within {percent(np.quantile(off, 0.9))}"
+    figure = style.new_figure(1.8 + 0.2 * len(kernels), message)
     from matplotlib.patches import Patch
 
     axes = figure.subplots()
@@ -685,47 +575,32 @@ def draw(rows, errors):
     axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
     axes.set_xticks([], minor=True)
     style.rows(axes, ["all", *kernels])
-    boxes = {"mark": "s", "fillstyle": "none", "markersize": 7}
-    style.legend(
-        figure,
-        [
-            (style.sample(colour=style.BLUE, **boxes), style.BOX),
-            (style.sample(colour=style.GREY, **boxes), "never fitted"),
-            (Patch(color=style.ORANGE, alpha=0.4), "half of all"),
-            (Patch(color=style.ORANGE, alpha=0.15), "nine of ten"),
-        ],
-    )
+    entries = [
+        (style.hollow(style.BLUE), style.BOX),
+        (style.hollow(style.GREY), "never fitted"),
+        (Patch(color=style.ORANGE, alpha=0.4), "half of all"),
+        (Patch(color=style.ORANGE, alpha=0.15), "nine of ten"),
+    ]
+    style.legend(figure, entries)
     style.save(figure, FIGURES, "time_model")
 
 
 def explain(matrix, kernels):
     """Prints the terms of estimates for an H200, in double precision, of kernels with one launch: counts times parameters."""
     parameters = committed()[0]["h200"]
-    rows = {
-        row[2]: row
-        for row in rows_with(read_records("NVIDIA_H200"), kernels)
-        if row[:2] == (matrix, "f64")
-    }
-    if missing := set(kernels) - set(rows):
-        raise SystemExit(
-            f"error: {' '.join(sorted(missing))} on {matrix}: not both counted and measured"
-        )
+    rows = rows_with(read_records("NVIDIA_H200"), kernels)
+    rows = {row[2]: row for row in rows if row[:2] == (matrix, "f64")}
+    if missing := " ".join(sorted(set(kernels) - set(rows))):
+        raise SystemExit(f"error: {missing} on {matrix}: not both counted and measured")
     of = {kernel: Products([rows[kernel]], "h200") for kernel in kernels}
-    print(
-        f"{'parameter':<14}{'ns':>10}"
-        + "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels)
-    )
-    for i, name in enumerate(NAMES[2:-1]):
+    heads = "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels)
+    print(f"{'parameter':<14}{'ns':>10}{heads}")
+    for i, (name, each) in enumerate(zip(NAMES[2:-1], parameters[2:-1])):
         counts = [of[kernel].table[0, i] for kernel in kernels]
         if any(counts):
-            each = parameters[i + 2]
-            print(
-                f"{name:<14}{1e3 * each:>10.3g}"
-                + "".join(
-                    f"{count:>20,.{2 if count < 10 else 1 if count < 1e3 else 0}f}{count * each:>8.2f}"
-                    for count in counts
-                )
-            )
+            places = [2 if count < 10 else 1 if count < 1e3 else 0 for count in counts]
+            cells = (f"{c:>20,.{n}f}{c * each:>8.2f}" for c, n in zip(counts, places))
+            print(f"{name:<14}{1e3 * each:>10.3g}{''.join(cells)}")
     totals = {
         "streams": lambda p: streams(p.terms(parameters))[0],
         "launch": lambda p: parameters[0],
@@ -772,16 +647,10 @@ def judgement_rows(h200, h100, others, parameters, intervals, without_matrix, wi
         take = np.full(len(some.rows), True) & take
         some, errors = some.where(take), errors[take]
         j = judge(some.rows, errors)
-        return [
-            what,
-            j.products,
-            j.matrices,
-            f"{100 * j.median:.1f}%",
-            f"{100 * j.p90:.1f}%",
-            f"{j.spearman:.2f}",
-            f"{percent(j.best)} of {j.contests}",
-            percent(holds(some.limits(parameters[some.gpu]), errors, intervals)),
-        ]
+        sizes = f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}"
+        best = f"{percent(j.best)} of {j.contests}"
+        held = percent(holds(some.limits, errors, intervals))
+        return [what, j.products, j.matrices, *sizes, best, held]
 
     def fitted(what, some):
         return row(what, some, errors_of(some, parameters[some.gpu]))
@@ -809,112 +678,73 @@ def judgement_rows(h200, h100, others, parameters, intervals, without_matrix, wi
 
 
 def parameter_rows(parameters):
-    return [
-        [
-            f"`{p.name}`",
-            *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in WITH_TIMES),
-            "ns" if p.unit else "",
-            p.meaning,
-        ]
-        for i, p in enumerate(PARAMETERS)
-    ]
+    rows = []
+    for i, p in enumerate(PARAMETERS):
+        scale, unit = (1e3, "ns") if p.unit else (1, "")
+        values = [three_digits(parameters[gpu][i] * scale) for gpu in WITH_TIMES]
+        rows.append([f"`{p.name}`", *values, unit, p.meaning])
+    return rows
 
 
 def kernel_rows(by, without, refusals):
-    return [
-        [
-            f"`{k}`",
-            of.products,
-            f"{100 * of.bias:+.0f}%",
-            percent(of.median),
-            percent(of.p90),
-            percent(of.largest),
-            percent(without[k].median) if k in without else "",
-            "no" if k in refusals else "yes",
-        ]
-        for k, of in by.items()
-    ]
+    rows = []
+    for k, of in by.items():
+        sizes = map(percent, (of.median, of.p90, of.largest))
+        left = percent(without[k].median) if k in without else ""
+        said = "no" if k in refusals else "yes"
+        rows.append([f"`{k}`", of.products, f"{100 * of.bias:+.0f}%", *sizes, left, said])
+    return rows
 
 
 def interval_rows(intervals, limits):
+    counts = {**collections.Counter(limits), "any": len(limits)}
     return [
-        [
-            k,
-            int(np.sum(limits == k)) if k != "any" else len(limits),
-            f"x {low:.2f}",
-            f"x {high:.2f}",
-        ]
+        [k, counts.get(k, 0), f"x {low:.2f}", f"x {high:.2f}"]
         for k, (low, high) in intervals.items()
     ]
 
 
 def fit_all(gpus):
     parameters, intervals, refusals = committed()
-    h200 = OnGpu("h200", "NVIDIA_H200")
-    products = h200.products
-    others = h200.of(NOT_FITTED)
-    others = others.where([row[0] not in ASIDE for row in others.rows])
     if "h200" in gpus:
-        parameters["h200"] = h200.fit(products)
+        h200 = OnGpu("h200", "NVIDIA_H200")
+        parameters["h200"] = h200.fit(h200.products)
         for gpu in set(WITH_TIMES) - set(FITTED):
             parameters[gpu] = scaled(parameters["h200"], gpu)
-    h100 = OnGpu("h100", "NVIDIA_H100", parameters["h200"])
     if "h100" in gpus:
+        h100 = OnGpu("h100", "NVIDIA_H100", parameters["h200"])
         parameters["h100"] = h100.fit(h100.products)
+    if gpus:  # the program names the limits, by these
+        write_whole(HEADER, header(parameters, intervals, refusals))
+        spmv.cache_clear()
+    h200, h100 = OnGpu("h200", "NVIDIA_H200"), OnGpu("h100", "NVIDIA_H100", parameters["h200"])
+    products, others = h200.products, h200.of(NOT_FITTED)
+    others = others.where([row[0] not in ASIDE for row in others.rows])
 
-    limits = products.limits(parameters["h200"])
     without_matrix, without_kernel = h200.left_out(0), h200.left_out(2)
     of_others = errors_of(others, parameters["h200"])
     by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, of_others]))
     if "h200" in gpus:
-        intervals = intervals_of(products.names, limits, without_kernel)
+        intervals = intervals_of(products.names, products.limits, without_kernel)
         refusals = refused(by)
     write_whole(HEADER, header(parameters, intervals, refusals))
 
-    fill(
-        "judgement",
-        [
-            "",
-            "products",
-            "matrices",
-            "median",
-            "90th percentile",
-            "rank correlation",
-            "best named",
-            "interval holds",
-        ],
-        judgement_rows(h200, h100, others, parameters, intervals, without_matrix, without_kernel),
+    judged = judgement_rows(
+        h200, h100, others, parameters, intervals, without_matrix, without_kernel
     )
-    fill("parameters", ["parameter", *WITH_TIMES, "unit", "of"], parameter_rows(parameters))
-    fill(
-        "kernels",
-        [
-            "kernel",
-            "products",
-            "bias",
-            "median",
-            "90th percentile",
-            "largest",
-            "kernel left out",
-            "estimate",
-        ],
-        kernel_rows(by, by_kernel(products.rows, without_kernel), refusals),
-    )
-    fill("intervals", ["limit", "products", "from", "to"], interval_rows(intervals, limits))
-    seen = h200.of([kernel for kernel in KERNELS if kernel not in refusals])
-    fill(
-        "agreement",
-        ["matrices", "products", "agree", "named launch", "named memory", "named latency"],
-        [
-            agreement_row(*of)
-            for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()
-        ],
-    )
+    by_name = kernel_rows(by, by_kernel(products.rows, without_kernel), refusals)
+    seen = agreement(h200.of([kernel for kernel in KERNELS if kernel not in refusals])).items()
+    of_size = "products, matrices, median, 90th percentile"
+    fill("judgement", f", {of_size}, rank correlation, best named, interval holds", judged)
+    fill("parameters", f"parameter, {', '.join(WITH_TIMES)}, unit, of", parameter_rows(parameters))
+    heads = "kernel, products, bias, median, 90th percentile, largest, kernel left out, estimate"
+    fill("kernels", heads, by_name)
+    fill("intervals", "limit, products, from, to", interval_rows(intervals, products.limits))
+    heads = "matrices, products, agree, named launch, named memory, named latency"
+    fill("agreement", heads, [agreement_row(*of) for of in seen])
     aside = errors_of(h200.aside, parameters["h200"])
-    draw(
-        products.rows + h200.aside.rows + others.rows,
-        np.concatenate([without_matrix, aside, of_others]),
-    )
+    errors = np.concatenate([without_matrix, aside, of_others])
+    draw(products.rows + h200.aside.rows + others.rows, errors)
     print(PAGE.read_text(encoding="utf-8"))
 
 
@@ -923,26 +753,25 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    collecting = commands.add_parser("collect", help="append to the counts")
-    collecting.add_argument("spmv", help="the program of the CPU backend")
-    collecting.add_argument("matrices", nargs="+")
-    reading = commands.add_parser(
-        "code", help="write how many registers and loads in flight each CUDA function has"
-    )
-    reading.add_argument(
-        "programs", nargs="+", help="the program of the CUDA backend, or its objects"
-    )
-    explaining = commands.add_parser("explain", help="show the terms of estimates")
-    explaining.add_argument("matrix")
-    explaining.add_argument("kernels", nargs="+")
-    fitting = commands.add_parser("fit", help="write parameters, tables and figure")
-    fitting.add_argument(
-        "gpus", nargs="*", choices=[*FITTED, []], help="whose parameters to fit anew"
-    )
+
+    def command(function, name, about, *arguments):
+        of = commands.add_parser(name, help=about)
+        for argument, more in arguments:
+            of.add_argument(argument, **more)
+        of.set_defaults(function=function)
+
+    several = {"nargs": "+"}
+    own = ("spmv", {"help": "the program of the CPU backend"})
+    command(collect, "collect", "append to the counts", own, ("matrices", several))
+    about = "write how many registers and loads in flight each CUDA function has"
+    programs = {**several, "help": "the program of the CUDA backend, or its objects"}
+    command(collect_code, "code", about, ("programs", programs))
+    command(explain, "explain", "show the terms of estimates", ("matrix", {}), ("kernels", several))
+    gpus = {"nargs": "*", "choices": [*FITTED, []], "help": "whose parameters to fit anew"}
+    command(fit_all, "fit", "write parameters, tables and figure", ("gpus", gpus))
     arguments = vars(parser.parse_args())
-    {"collect": collect, "code": collect_code, "explain": explain, "fit": fit_all}[
-        arguments.pop("command")
-    ](**arguments)
+    del arguments["command"]
+    arguments.pop("function")(**arguments)
 
 
 if __name__ == "__main__":
