@@ -13,7 +13,6 @@ devices: mean and worst on each, side by side, over the matrices that all of the
 """
 
 import argparse
-import collections
 import itertools
 import math
 import sys
@@ -59,27 +58,20 @@ def lines(rows, kernel, states=STATES, by_class=True):
             if not found:
                 yield f"{line}     -             -  not measured yet"
                 continue
-            worst = ", ".join(
-                f"{speedup:.2f} {matrix}"
-                for matrix, (speedup, *_) in sorted(found.items(), key=lambda item: item[1][0])[
-                    :most
-                ]
-            )
+            worst = sorted(found, key=lambda matrix: found[matrix][0])[:most]
+            worst = ", ".join(f"{found[matrix][0]:.2f} {matrix}" for matrix in worst)
             shares = [share for _, share, nnz, _ in found.values() if nnz > 1e6]
             share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
             mean = geometric_mean(speedup for speedup, *_ in found.values())
             yield f"{line} {mean:5.2f}  {share}  {worst}"
-    sources = collections.Counter(
-        {row["matrix"]: row["source"] for row in rows if row["kernel"] == kernel}.values()
-    )
-    yield f"matrices: {sources['file']} files, {sources['generated']} generated, {sources['stand-in']} stand-ins*"
+    of = {row["matrix"]: row["source"] for row in rows if row["kernel"] == kernel}
+    files, made, stand_ins = map(list(of.values()).count, ("file", "generated", "stand-in"))
+    yield f"matrices: {files} files, {made} generated, {stand_ins} stand-ins*"
 
 
 def side_by_side(of_device, kernel, states=STATES):
     """lines(), shorter, with two columns per device."""
-    yield "                                           " + "".join(
-        f"  {device:>22}" for device in of_device
-    )
+    yield " " * 43 + "".join(f"  {device:>22}" for device in of_device)
     yield "precision state      product of   matrices " + "           mean   worst" * len(of_device)
     for precision, state in itertools.product(PRECISIONS, states):
         every = [compared(rows, kernel, precision, state) for rows in of_device.values()]
@@ -88,14 +80,12 @@ def side_by_side(of_device, kernel, states=STATES):
         for matrix in sorted(shared):
             of_class[time_class(max(found[matrix][-1] for found in every))].append(matrix)
         for name, matrices in of_class.items() if shared else []:
-            speedups = [[found[matrix][0] for matrix in matrices] for found in every]
-            yield (
-                f"{precision:9} {state:10} {name:12} {len(matrices):8} "
-                + "".join(
-                    f"{geometric_mean(of):15.2f} {min(of):7.2f} " if of else f"{'-':>15} {'-':>7} "
-                    for of in speedups
-                ).rstrip()
-            )
+            line = f"{precision:9} {state:10} {name:12} {len(matrices):8} "
+            for found in every:
+                of = [found[matrix][0] for matrix in matrices]
+                mean, worst = (f"{geometric_mean(of):.2f}", f"{min(of):.2f}") if of else "--"
+                line += f"{mean:>15} {worst:>7} "
+            yield line.rstrip()
 
 
 def main(argv=None):
@@ -103,25 +93,18 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kernel")
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        type=Path,
-        metavar="records",
-        help="files of records, or directories of them",
-    )
+    about = "files of records, or directories of them"
+    parser.add_argument("paths", nargs="+", type=Path, metavar="records", help=about)
     parser.add_argument("--state", choices=STATES, help="only this")
-    parser.add_argument(
-        "--all", action="store_true", help="of one device: all times together, not by class"
-    )
+    about = "of one device: all times together, not by class"
+    parser.add_argument("--all", action="store_true", help=about)
     arguments = parser.parse_args(argv)
     states = [arguments.state] if arguments.state else STATES
     files, of_device = {}, {}  # a measurement supersedes an older one of its device only
     try:
         for path in arguments.paths:
-            files.setdefault(path if path.is_dir() else path.parent, []).extend(
-                files_in(path) if path.is_dir() else [path]
-            )
+            of, more = (path, files_in(path)) if path.is_dir() else (path.parent, [path])
+            files.setdefault(of, []).extend(more)
         for row in (row for of in files.values() for row in rows_of(of, keep=on_gpu)):
             of_device.setdefault(row["device"], []).append(row)
     except (RecordError, OSError) as error:
@@ -131,13 +114,11 @@ def main(argv=None):
         sys.exit("error: no times of a GPU in these records")
     if arguments.kernel not in kernels:
         sys.exit(f"error: no records of {arguments.kernel}; there are {', '.join(sorted(kernels))}")
-    print(
-        "\n".join(
-            side_by_side(of_device, arguments.kernel, states)
-            if len(of_device) > 1
-            else lines(*of_device.values(), arguments.kernel, states, not arguments.all)
-        )
-    )
+    if len(of_device) > 1:
+        found = side_by_side(of_device, arguments.kernel, states)
+    else:
+        found = lines(*of_device.values(), arguments.kernel, states, not arguments.all)
+    print("\n".join(found))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from records import (
     device_names,
     directory_of,
     files_in,
+    identity,
     is_renamed,
     read,
     todays_code,
@@ -54,21 +55,17 @@ class Planned:
 
     def __init__(self, program, records):
         on_host = {record["kernel"]: record["host"] for record in records}
-        self.kernels = [
-            {**kernel, "host": on_host.get(kernel["name"], kernel["host"])}
-            for kernel in json.loads(measure.output_of([str(program), "--list", "--json"]))
-        ]
-        known = {kernel["name"] for kernel in self.kernels}
+        listed = json.loads(measure.output_of([str(program), "--list", "--json"]))
+        kernels = {
+            kernel["name"]: {**kernel, "host": on_host.get(kernel["name"], kernel["host"])}
+            for kernel in listed
+        }
         for record in records:
-            if record["kernel"].startswith("cusparse_") and record["kernel"] not in known:
-                known.add(record["kernel"])
-                self.kernels.append(
-                    {"name": record["kernel"], "step": 0, "format": record["format"], "host": False}
-                )
-        self.devices = gpus_of(records)
-        self.known = sorted(
-            {f"{record['matrix']}.mtx.gz" for record in records if record["source"] == "file"}
-        )
+            if (name := record["kernel"]).startswith("cusparse_"):
+                of = {"name": name, "step": 0, "format": record["format"], "host": False}
+                kernels.setdefault(name, of)
+        self.kernels, self.devices = list(kernels.values()), gpus_of(records)
+        self.known = sorted({f"{r['matrix']}.mtx.gz" for r in records if r["source"] == "file"})
 
     def files(self, pattern):
         return [f"data/{name}" for name in fnmatch.filter(self.known, pattern)]
@@ -82,9 +79,8 @@ def gpus_of(records):
 def update(program):
     """Writes the machine code of a program for GPUs. Needs no GPU."""
     version = re.search(r"release ([\d.]+)", measure.output_of(["nvcc", "--version"]))
-    lines = [
-        f"# compute capability, CUDA function, hash of its instructions; nvcc {version[1] if version else '?'}; make evidence"
-    ]
+    head = "# compute capability, CUDA function, hash of its instructions"
+    lines = [f"{head}; nvcc {version[1] if version else '?'}; make evidence"]
     for arch in ARCHS:
         functions = json.loads(measure.output_of([str(program), "--machine-code", str(arch)]))
         lines += [f"{arch}\t{function}\t{hashed}" for function, hashed in sorted(functions.items())]
@@ -97,50 +93,37 @@ def summary(device, records):
     counts = collections.Counter(code_state(record) for record in records)
     ours = counts[None], counts[OTHER_CODE], counts[UNKNOWN_CODE]
     renamed = sum(code_state(r) == OTHER_CODE and is_renamed(r) for r in records)
-    return (
-        f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours, {ours[1]:,} of other code"
-        + f" (of {renamed:,} only the functions' names changed)" * bool(renamed)
-        + f", {ours[2]:,} unknown"
-        + f", {counts[NOT_COMPARED]:,} of a compute capability without a list here"
-        * (NOT_COMPARED in counts)
+    text = (
+        f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours"
     )
+    text += f", {ours[1]:,} of other code"
+    text += f" (of {renamed:,} only the functions' names changed)" * bool(renamed)
+    text += f", {ours[2]:,} unknown"
+    not_compared = f", {counts[NOT_COMPARED]:,} of a compute capability without a list here"
+    return text + not_compared * (NOT_COMPARED in counts)
 
 
 def seconds_of(record):
     """What one process takes to measure this again, by the protocol of measure.cu: warm-up and 25 batches of a millisecond or more,
     25 launches on a cold L2, setup once or for 5 ms; and 8 ms for the rest."""
     warm, setup = record["warm_ms"], record.get("setup_ms", 0) + record.get("preprocess_ms", 0)
-    return 1e-3 * (
-        10 * warm
-        + 25 * max(warm, 1)
-        + 25 * (record.get("cold_ms", 0) + 0.08)
-        + max(setup, min(5 * setup, 5 + setup))
-        + 8
-    )
+    times = 10 * warm + 25 * max(warm, 1) + 25 * (record.get("cold_ms", 0) + 0.08)
+    return 1e-3 * (times + max(setup, min(5 * setup, 5 + setup)) + 8)
 
 
 def expected_seconds(jobs, records):
     """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one. A process that has the GPU for itself
     also prepares meanwhile; a step's program, 6 s and 0.04 s per million nonzeros (H200s, 32 cores)."""
-    known = {
-        (r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r
-    }
-    return sum(
-        job.processes()
-        * sum(
-            known.get((matrix_name(job.matrix), job.precision, kernel), 0.05)
-            for kernel in job.kernels
-        )
-        + (
-            6 + nonzeros_of(job.matrix) / 25e6
-            if "program" in job.keys
-            else 0.7
-            if job.alone()
-            else 0
-        )
-        * job.processes()
-        for job in jobs
-    )
+    known = {identity(r): seconds_of(r) for r in records if "warm_ms" in r}
+    total = 0
+    for job in jobs:
+        thing = matrix_name(job.matrix), job.precision
+        seconds = 0.7 if job.alone() else 0
+        if "program" in job.keys:
+            seconds = 6 + nonzeros_of(job.matrix) / 25e6
+        seconds += sum(known.get((*thing, kernel), 0.05) for kernel in job.kernels)
+        total += job.processes() * seconds
+    return total
 
 
 def shown_sets(records):
@@ -152,12 +135,8 @@ def shown_sets(records):
 def to_measure(device, records, program):
     """{set: (kernels, jobs)} of what is missing, not of today's code, or of fewer processes than the set asks for."""
     machine, found = Planned(program, records), {}
-    for name in [
-        name
-        for shown in shown_sets(records)
-        for name, keys in groups_of(shown)
-        if keys.get("backend") == "cuda"
-    ]:
+    groups = [group for shown in shown_sets(records) for group in groups_of(shown)]
+    for name in [name for name, keys in groups if keys.get("backend") == "cuda"]:
         arguments = measure.arguments_of([name, "--stale"])
         store = measure.Store(directory_of(device).name, RESULTS, True, stale=True)
         if jobs := measure.plan(arguments, machine, store):
@@ -170,14 +149,10 @@ def main(argv=None):
     parser.add_argument("devices", nargs="*", help="directories of plots/results; default: all")
     parser.add_argument("--summary", action="store_true", help="a line per device")
     parser.add_argument("--strict", action="store_true", help="exit 1 if something is missing")
-    parser.add_argument(
-        "--update",
-        action="store_true",
-        help="first write machine_code.tsv; --spmv is a program for GPUs",
-    )
-    parser.add_argument(
-        "--spmv", type=Path, default=ROOT / "build" / "cpu" / "spmv", help="names the kernels"
-    )
+    about = "first write machine_code.tsv; --spmv is a program for GPUs"
+    parser.add_argument("--update", action="store_true", help=about)
+    spmv = ROOT / "build/cpu/spmv"
+    parser.add_argument("--spmv", type=Path, default=spmv, help="names the kernels")
     arguments = parser.parse_args(argv)
     todo = False
     try:
@@ -195,21 +170,17 @@ def main(argv=None):
             for name, (kernels, jobs) in found.items():
                 todo = True
                 gpus = max(job.gpus(most) for job in jobs)
-                files = (
-                    "SPMV_DATA=DIRECTORY_OF_THE_FILES "
-                    if any(job.matrix.startswith("data/") for job in jobs)
-                    else ""
-                )
-                print(
-                    f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
-                    f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "
-                    f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}"
-                )
+                on_files = any(job.matrix.startswith("data/") for job in jobs)
+                files = "SPMV_DATA=DIRECTORY_OF_THE_FILES " * on_files
+                needs = f"needs {gpus} GPUs; " * (gpus > 1)
+                needs += f"about {measure.minutes(expected_seconds(jobs, records))}"
+                first = ", ".join(kernels[:4]) + ", ..." * (len(kernels) > 4)
+                of = f"{len(jobs)} matrices and precisions, {len(kernels)} kernels: {first}"
+                print(f"  {files}make bench SET={name} ARGS=--stale    # {needs}: {of}")
             if left := collections.Counter(r["kernel"] for r in records if not is_declared(r)):
-                print(
-                    f"  in no set, and in no figure or table: {left.total():,} records of {len(left)} kernels, most of "
-                    + ", ".join(f"{kernel} ({count})" for kernel, count in left.most_common(4))
-                )
+                most = ", ".join(f"{kernel} ({count})" for kernel, count in left.most_common(4))
+                of = f"{left.total():,} records of {len(left)} kernels, most of {most}"
+                print(f"  in no set, and in no figure or table: {of}")
     except (RecordError, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

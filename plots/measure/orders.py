@@ -69,32 +69,19 @@ def table(device, precision, results=RESULTS):
             if not own or not first:
                 rows.append([matrix, order, *cells, NOT_MEASURED, *[DASH] * 4])
                 continue
-            best = min(rivals, key=milliseconds, default=None)
-            cells += [
-                number(1e3 * milliseconds(own)),
-                number(1e3 * milliseconds(best)) if best else DASH,
-            ]
+            best = min(map(milliseconds, rivals), default=None)
+            cells += [number(1e3 * milliseconds(own)), number(1e3 * best) if best else DASH]
             if order == "none":
                 rows.append([matrix, order, *cells, "1", DASH, DASH])
                 continue
             gain = milliseconds(first) / milliseconds(own)
-            paid = products_until_paid(
-                milliseconds(first), milliseconds(own), order, own["permute_ms"], own["order_ms"]
-            )
-            cost = f"{own['order_ms']:.0f} ms" + (f", {paid:,}" if paid else ", never")
-            rows.append(
-                [matrix, order, *cells, number(gain), number(1e3 * own["permute_ms"]), cost]
-            )
-    columns = [
-        "matrix",
-        "order",
-        "x sectors per request",
-        "one pass, us",
-        "best cuSPARSE, us",
-        "times as fast",
-        "permute, us",
-        "host, paid after",
-    ]
+            times = milliseconds(first), milliseconds(own)
+            permute, host = own["permute_ms"], own["order_ms"]
+            paid = products_until_paid(*times, order, permute, host)
+            cost = f"{host:.0f} ms" + (f", {paid:,}" if paid else ", never")
+            rows.append([matrix, order, *cells, number(gain), number(1e3 * permute), cost])
+    columns = ["matrix", "order", "x sectors per request", "one pass, us", "best cuSPARSE, us"]
+    columns += ["times as fast", "permute, us", "host, paid after"]
     return Table("", columns, rows, [f"Warm; {precision}; {device.replace('_', ' ')}."], words=2)
 
 

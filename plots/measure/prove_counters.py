@@ -93,14 +93,15 @@ def function_name(text):
     found = re.search(r"\w*_kernel\w*(<[^()]*>)?", text)  # up to the list of parameters
     if not found:
         return None
-    name = (
-        found[0]
-        .replace("true", "1")
-        .replace("false", "0")
-        .replace("spmv::", "")
-        .replace(" ", "")
-        .replace("intconst*", "constint*")
-    )
+    name = found[0]
+    for old, new in {
+        "true": "1",
+        "false": "0",
+        "spmv::": "",
+        " ": "",
+        "intconst*": "constint*",
+    }.items():
+        name = name.replace(old, new)
     return re.sub(r"\b(\d+)u?l*(?=[,>])", r"\1", name)
 
 
@@ -114,11 +115,9 @@ def sums_of_ncu(text):
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
         return {}
-    rows = list(csv.DictReader(line for line in lines[first:] if line.startswith('"')))[
-        1:
-    ]  # the second line has units
+    rows = csv.DictReader(line for line in lines[first:] if line.startswith('"'))
     functions = {}
-    for row in rows:
+    for row in list(rows)[1:]:  # the second line has units
         values = {
             metric: float(v.replace(",", ""))
             for metric, v in row.items()
@@ -130,10 +129,8 @@ def sums_of_ncu(text):
             if any(m in values for m in metrics)
         }
         if DURATION in values:
-            share = (
-                max(*(values.get(m, 0) for m in OF_PEAK), values[OF_L1[0]] * values[OF_L1[1]] / 100)
-                / 100
-            )
+            of_l1 = values[OF_L1[0]] * values[OF_L1[1]] / 100
+            share = max(of_l1, *(values.get(m, 0) for m in OF_PEAK)) / 100
             found.update({"ns": values[DURATION], "memory ns": round(values[DURATION] * share)})
         functions.setdefault(function_name(row["Kernel Name"]), collections.Counter()).update(
             {"launches": 1, **found}
@@ -146,32 +143,26 @@ def sums_of_profile(records):
     functions = {}
     for record in records:
         for kernel in record.get("kernels", []):
-            sums, sites = (
-                functions.setdefault(function_name(kernel["kernel"]), collections.Counter(sites=0)),
-                set(),
-            )
+            name, sites = function_name(kernel["kernel"]), set()
+            sums = functions.setdefault(name, collections.Counter(sites=0))
             sums["launches"] += kernel["launches"]
             for line in record["lines"]:
                 if line["kernel"] != kernel["kernel"]:
                     continue
                 space, access = line["space"], line["access"]
-                if space == "global" and access == "load":
-                    through, prefix = (
-                        ("texture", "texture_") if line["texture_requests"] else ("load", "")
-                    )
+                if space == "global":
+                    through, prefix = access, ""
+                    if access == "load":
+                        sites.add((line["file"], line["line"], line["array"]))
+                        if line["texture_requests"]:
+                            through, prefix = "texture", "texture_"
                     sums[f"{through} requests"] += line[f"{prefix}requests"]
                     sums[f"{through} sectors"] += line[f"{prefix}sectors"]
-                    sites.add((line["file"], line["line"], line["array"]))
-                elif space == "global":
-                    sums[f"{access} requests"] += line["requests"]
-                    sums[f"{access} sectors"] += line["sectors"]
-                elif space == "shared" and access != "atomic":
-                    sums[f"bank conflicts, {access}s"] += (
-                        line["bank_passes"] - line["ideal_bank_passes"]
-                    )
-                    sums[f"shared {access}s"] += line["requests"]
-                if space == "global":
                     sums["DRAM bytes read"] += 32 * line["model_dram_sectors"]
+                elif space == "shared" and access != "atomic":
+                    conflicts = line["bank_passes"] - line["ideal_bank_passes"]
+                    sums[f"bank conflicts, {access}s"] += conflicts
+                    sums[f"shared {access}s"] += line["requests"]
             sums["sites"] = max(sums["sites"], len(sites))
     return functions
 
@@ -185,14 +176,9 @@ def loads_in_code(sass):
             function = line.split(":", 1)[1].strip()
         elif function and re.search(r"\bLDG\b", line):
             counts[function] += 1
-    names = subprocess.run(
-        ["c++filt"], input="\n".join(counts), capture_output=True, text=True
-    ).stdout.splitlines()
-    return {
-        function_name(n): c
-        for n, c in zip(names, counts.values())
-        if "spmv::" in n and function_name(n)
-    }
+    done = subprocess.run(["c++filt"], input="\n".join(counts), capture_output=True, text=True)
+    names = zip(done.stdout.splitlines(), counts.values())
+    return {function_name(n): c for n, c in names if "spmv::" in n and function_name(n)}
 
 
 # --- Files ----------------------------------------------------------------------------------------
@@ -219,19 +205,14 @@ def write(file, runs):
     def text(value):
         return "" if value is None else f"{value:.0f}" if float(value).is_integer() else str(value)
 
-    names = [
-        name
-        for name in COLUMNS[len(KEYS) :]
-        if any(name in sums for of in runs.values() for sums in of.values())
-    ]
+    there = {name for of in runs.values() for sums in of.values() for name in sums}
+    names = [name for name in COLUMNS[len(KEYS) :] if name in there]
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow([*KEYS, *names])
-    for (matrix, precision), functions in sorted(runs.items()):
-        lines.writerows(
-            [matrix, precision, function, *(text(sums.get(name)) for name in names)]
-            for function, sums in sorted(functions.items())
-        )
+    for run, functions in sorted(runs.items()):
+        for function, sums in sorted(functions.items()):
+            lines.writerow([*run, function, *(text(sums.get(name)) for name in names)])
     write_whole(file, out.getvalue())
 
 
@@ -240,30 +221,23 @@ def write(file, runs):
 
 def reason_for(function, quantity, counted, measured):
     conflicts, of = measured.get("bank conflicts, loads", 0), measured.get("shared loads", 0)
-    if (
-        quantity == "conflicts of loads"
-        and conflicts < 0.02 * of
-        and not counted.get("bank conflicts, loads")
-    ):
+    few = conflicts < 0.02 * of and not counted.get("bank conflicts, loads")
+    if quantity == "conflicts of loads" and few:
         return "lanes ask for neighbouring words; the GPU counts a conflict in one or two of a hundred loads all the same"
     if measured.get("loads in code", 0) > counted["sites"] > 0:
         return (
             "the compiler unrolled or doubled loops (more load instructions than in the source), and lanes of "
             "different lengths go through them in another order"
         )
-    for pattern, text in REASONS:
-        if re.search(pattern, function):
-            return text
-    return "not explained"
+    fit = (text for pattern, text in REASONS if re.search(pattern, function))
+    return next(fit, "not explained")
 
 
 def compare(arguments):
     directory = arguments.results / arguments.device / "counters"
     runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
-    found, outside = (
-        collections.defaultdict(list),
-        collections.defaultdict(list),
-    )  # {quantity: shares that counts are off}, {reason: (off, function)}
+    # {quantity: shares that counts are off}, {reason: (off, function)}
+    found, outside = collections.defaultdict(list), collections.defaultdict(list)
     functions, missing = set(), []
     for run, counted_functions in runs.items():
         if run not in measured_runs:
@@ -291,10 +265,8 @@ def compare(arguments):
                 if allowed is not None and abs(off) > allowed:
                     outside[reason_for(function, name, counted, measured)].append((off, function))
     if not found:
-        sys.exit(
-            f"error: nothing to compare in {directory}; `make bench SET=counters` measures it on a GPU and counts it "
-            "without one"
-        )
+        how = "`make bench SET=counters` measures it on a GPU and counts it without one"
+        sys.exit(f"error: nothing to compare in {directory}; {how}")
 
     print(f"{len(functions)} CUDA functions, {len(runs)} runs (matrix and precision)")
     form = "{:<22} {:>7} {:>8} {:>11} {:>7} {:>7} {:>9}"
@@ -303,16 +275,9 @@ def compare(arguments):
     def line(name, allowed, offs, within):
         """`within`: whether each is within its limit; empty where there is none."""
         exact = [abs(off) < 1e-9 for off in offs] if within else []
-        print(
-            form.format(
-                name,
-                len(offs),
-                allowed,
-                f"{statistics.median(map(abs, offs)):.2%}",
-                *(f"{sum(of) / len(of):.1%}" if of else "" for of in (exact, within)),
-                f"{max(offs, key=abs):+.1%}",
-            )
-        )
+        shares = (f"{sum(of) / len(of):.1%}" if of else "" for of in (exact, within))
+        middle, worst = statistics.median(map(abs, offs)), max(offs, key=abs)
+        print(form.format(name, len(offs), allowed, f"{middle:.2%}", *shares, f"{worst:+.1%}"))
 
     all_offs, all_within = [], []
     for name, *_, allowed in QUANTITIES:

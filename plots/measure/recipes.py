@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from measure import output_of
+from orders import sectors_per_request
 from published import rows_in
 from record_format import jsonl, records_in, write_whole
 from records import RESULTS, ROOT
@@ -32,20 +33,13 @@ def counts_in_file():
     return list(map(json.loads, COUNTS.read_text(encoding="utf-8").splitlines()))
 
 
-def sectors_of_x(record):
-    """Sectors per request of x."""
-    of_x = [t for t in record["traffic"] if t["array"] == "x" and t["space"] == "global"]
-    return sum(t["sectors"] for t in of_x) / max(sum(t["requests"] for t in of_x), 1)
-
-
 def counted(matrix, precision):
     """{kernel: sectors per request of x}."""
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         options = ["-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(KERNELS)]
         output_of([str(SPMV), *options, "--json", file.name])
-        return {
-            r["kernel"]: sectors_of_x(r) for r in records_in(file.name) if r["kernel"] in KERNELS
-        }
+        records = [r for r in records_in(file.name) if r["kernel"] in KERNELS]
+        return {r["kernel"]: sectors_per_request(r) for r in records}
 
 
 def count(directory):
@@ -53,13 +47,10 @@ def count(directory):
     for row in listed():
         for file in sorted(directory.glob(f"{row['file']}.mtx*")):
             for precision in ("f64", "f32"):
-                counts[row["file"], precision] = {
-                    "file": row["file"],
-                    "precision": precision,
-                    "stand_in": row["stand_in"],
-                    "real": counted(str(file), precision),
-                    "made": counted(row["stand_in"], precision),
-                }
+                count = {"file": row["file"], "precision": precision, "stand_in": row["stand_in"]}
+                count["real"] = counted(str(file), precision)
+                count["made"] = counted(row["stand_in"], precision)
+                counts[row["file"], precision] = count
             print(f"{row['file']}: {row['stand_in']}", flush=True)
     write_whole(COUNTS, jsonl(counts[key] for key in sorted(counts)))
 
@@ -79,15 +70,12 @@ def reached(counts):
 
 def table(counts):
     columns = ["recipe", "files", "off by, median", "least", "greatest"]
-    rows = [
-        [kind, str(files)]
-        + (
-            [f"{median(map(abs, of)):.0f}%", f"{min(of):+.0f}%", f"{max(of):+.0f}%"]
-            if of
-            else [DASH] * 3
-        )
-        for kind, (files, of) in reached(counts).items()
-    ]
+    rows = []
+    for kind, (files, of) in reached(counts).items():
+        cells = [DASH] * 3
+        if of:
+            cells = [f"{median(map(abs, of)):.0f}%", f"{min(of):+.0f}%", f"{max(of):+.0f}%"]
+        rows.append([kind, str(files), *cells])
     return Table("", columns, rows)
 
 

@@ -38,17 +38,8 @@ def scaling_table(records):
             f"{100 * one['best_step_ms'] / (r['gpus'] * r['best_step_ms']):.1f}%" if one else "-",
         ]
 
-    header = [
-        "matrix",
-        "million nonzeros",
-        "kernel",
-        "exchange",
-        "partition",
-        "GPUs",
-        "us per step",
-        "GPUs busy",
-        "efficiency",
-    ]
+    header = "matrix, million nonzeros, kernel, exchange, partition, GPUs, us per step, GPUs busy"
+    header = [*header.split(", "), "efficiency"]
     return Table("", header, [row(r) for r in records]).markdown()
 
 
@@ -57,10 +48,8 @@ def paper_table(data, gpus=2):
     beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
-    found = [
-        [efficiencies(data, gpus, exchange, ours) for exchange in (True, False)]
-        for ours in (False, True)
-    ]
+    ways = (True, False)
+    found = [[efficiencies(data, gpus, way, ours) for way in ways] for ours in (False, True)]
     nonzeros = published("he_gao_2016_table3").nonzeros()
     percents = [[], []]
     heads = f"   1 GPU{gpus:3} GPUs  beyond  efficiency"
@@ -73,60 +62,38 @@ def paper_table(data, gpus=2):
             if not step or not product:
                 line += f"{'not measured':>36}"
                 continue
-            of_all.append(step["percent"])
-            time, beyond = (
-                1e3 * step["best_step_ms"],
-                1e3 * (step["best_step_ms"] - product["best_step_ms"]),
-            )
-            line += f"{time * gpus * step['percent'] / 100:8.1f}{time:8.1f}{beyond:8.1f}{step['percent']:11.0f}%"
+            percent, time = step["percent"], 1e3 * step["best_step_ms"]
+            of_all.append(percent)
+            one, beyond = time * gpus * percent / 100, time - 1e3 * product["best_step_ms"]
+            line += f"{one:8.1f}{time:8.1f}{beyond:8.1f}{percent:11.0f}%"
         yield line
-    yield f"{'mean':15}" + "".join(
-        f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all
-    )
+    means = [f"{f'of {len(of)}:':>24}{mean(of):11.0f}%" for of in percents if of]
+    yield f"{'mean':15}{''.join(means)}"
 
 
 def ranks_table(data):
     """Lines of text: microseconds per step of one process, with stores, and of a process per GPU, by its exchange: records in ranks/, of
     today's machine code."""
-    exchanges = ["nccl", "mpi"]
-    times, one_process = (
-        {},
-        {
-            (r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"]
-            for r in data.multigpu
-            if "best_step_ms" in r
-        },
-    )
-    for record in rows_of(
-        files_in(data.results / data.directory / "ranks"),
-        "multigpu_mpi",
-        lambda record: code_state(record) not in STALE,
-    ):
-        times.setdefault((record["matrix"], record["ranks"]), {})[record["exchange"]] = record[
-            "best_step_ms"
-        ]
+    exchanges, times = ["nccl", "mpi"], {}
+    timed = [r for r in data.multigpu if "best_step_ms" in r]
+    one_process = {(r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"] for r in timed}
+    files = files_in(data.results / data.directory / "ranks")
+    for r in rows_of(files, "multigpu_mpi", lambda record: code_state(record) not in STALE):
+        times.setdefault((r["matrix"], r["ranks"]), {})[r["exchange"]] = r["best_step_ms"]
     yield f"{'us per step':15}{'one process':>16}{'a process per GPU':>20}"
     yield f"{'matrix':12}GPUs{'stores':>15}" + "".join(f"{exchange:>10}" for exchange in exchanges)
     for (matrix, ranks), of in times.items():
-        columns = [
-            (one_process.get((matrix, ranks, "stores")), 15),
-            *((of.get(exchange), 10) for exchange in exchanges),
-        ]
-        yield f"{matrix:12}{ranks:4}" + "".join(
-            f"{DASH:>{width}}" if time is None else f"{1e3 * time:{width}.1f}"
-            for time, width in columns
-        )
+        cells = [one_process.get((matrix, ranks, "stores")), *map(of.get, exchanges)]
+        cells = [DASH if time is None else f"{1e3 * time:.1f}" for time in cells]
+        yield f"{matrix:12}{ranks:4}{cells[0]:>15}{''.join(f'{c:>10}' for c in cells[1:])}"
 
 
 def main():
     arguments = sys.argv[1:]
     tables = {"--paper": (paper_table, 2), "--ranks": (ranks_table, 1)}
     (table, most), given = tables.get((arguments or [""])[0], (None, 0)), arguments[1:]
-    if (
-        not arguments
-        or table
-        and not (0 < len(given) <= most and all(map(str.isdecimal, given[1:])))
-    ):
+    fits = 0 < len(given) <= most and all(map(str.isdecimal, given[1:]))
+    if not arguments or table and not fits:
         sys.exit(__doc__)
     try:
         if table:

@@ -16,8 +16,8 @@ from records import directory_of, milliseconds, read
 from tables import Table
 
 
-def times_of(records, value):
-    return {(r["matrix"], r["kernel"]): value(r) for r in records}
+def times_of(records, *state, **quartile):
+    return {(r["matrix"], r["kernel"]): milliseconds(r, *state, **quartile) for r in records}
 
 
 def fastest(times):
@@ -31,56 +31,28 @@ def fastest(times):
 def line(label, before, after):
     """What becomes of the times `before` where the protocol gives `after`."""
     changes = sorted(abs(after[thing] / ms - 1) for thing, ms in before.items() if thing in after)
-    was, is_now = (
-        fastest(before),
-        fastest({thing: ms for thing, ms in after.items() if thing in before}),
-    )
-    return [
-        label,
-        str(len(changes)),
-        *(
-            f"{100 * change:.1f}%"
-            for change in (median(changes), changes[int(0.95 * len(changes))], changes[-1])
-        ),
-        f"{sum(is_now[matrix] != was[matrix] for matrix in is_now)} of {len(is_now)}",
-    ]
+    was = fastest(before)
+    is_now = fastest({thing: ms for thing, ms in after.items() if thing in before})
+    sizes = median(changes), changes[int(0.95 * len(changes))], changes[-1]
+    others = sum(is_now[matrix] != was[matrix] for matrix in is_now)
+    sizes = [f"{100 * change:.1f}%" for change in sizes]
+    return [label, str(len(changes)), *sizes, f"{others} of {len(is_now)}"]
 
 
 def table(directory):
     usual, longer = (
         read([directory / "sensitivity" / f"warm_up_{count}.jsonl"]) for count in (10, 100)
     )
-    times = times_of(usual, milliseconds)
-    rows = [
-        line("100 launches before the timed ones", times, times_of(longer, milliseconds)),
-        line(
-            "one process: the fastest of three",
-            times,
-            times_of(usual, lambda r: milliseconds(r, quartile="lower")),
-        ),
-        line(
-            "one process: the slowest of three",
-            times,
-            times_of(usual, lambda r: milliseconds(r, quartile="upper")),
-        ),
-        line(
-            "the L2 flushed before each product",
-            times,
-            times_of(usual, lambda r: milliseconds(r, "cold")),
-        ),
-    ]
-    return Table(
-        "",
-        [
-            "what changes",
-            "times",
-            "median change",
-            "95% below",
-            "most",
-            "another kernel is the fastest on",
-        ],
-        rows,
-    )
+    times = times_of(usual)
+    after = {
+        "100 launches before the timed ones": times_of(longer),
+        "one process: the fastest of three": times_of(usual, quartile="lower"),
+        "one process: the slowest of three": times_of(usual, quartile="upper"),
+        "the L2 flushed before each product": times_of(usual, "cold"),
+    }
+    columns = ["what changes", "times", "median change", "95% below", "most"]
+    rows = [line(label, times, of) for label, of in after.items()]
+    return Table("", [*columns, "another kernel is the fastest on"], rows)
 
 
 def main(argv):
