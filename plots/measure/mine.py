@@ -19,7 +19,8 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import NamedTuple
 
-from record_format import RecordError, jsonl, outcome_of, parsed, records_in, thing_of, write_whole
+from record_format import RecordError, description_of, jsonl, lines_in, outcome_of, records_in
+from record_format import thing_of, write_whole
 from records import GPUS, ROOT, is_tie, on_gpu
 from sets import declared, fits, in_order, matrix_name, split_order
 from tables import DASH, Table, number
@@ -64,17 +65,11 @@ def group(text, machine):
     own = [kernel["name"] for kernel in machine.kernels if kernel["name"].startswith(PREFIX)]
     if not own:
         raise RecordError(f"{machine.spmv} has no kernel of {text}")
-    beside = [pattern for patterns in declared()["mine"].values() for pattern in patterns]
-    return (
-        Path(file),
-        {
-            "kernels": [*own, *(name.removeprefix(PREFIX) for name in own), *beside],
-            "precisions": ["f64"],
-            "options": declared().get("options", []),
-            "records": RECORDS,
-            "processes": 3 if machine.has_gpu else 1,  # counts are the same in each
-        },
-    )
+    kernels = [*own, *(name.removeprefix(PREFIX) for name in own)]
+    keys = {"kernels": sum(declared()["mine"].values(), kernels), "precisions": ["f64"]}
+    keys |= {"options": declared().get("options", []), "records": RECORDS}
+    keys["processes"] = 3 if machine.has_gpu else 1  # counts are the same in each
+    return Path(file), keys
 
 
 def begin(file, place, only_listed=False):
@@ -88,12 +83,9 @@ def begin(file, place, only_listed=False):
     if is_other:
         print(f"{file} has changed since it was measured: it is measured again")
     for records in folder.glob(f"*/{RECORDS}"):
-        kept = [
-            line
-            for line in parsed(records.read_text(encoding="utf-8"), records.name)
-            if outcome_of(line) != "failed"
-            and not (is_other and str(line.get("kernel")).startswith(PREFIX))
-        ]
+        kept = [line for line in lines_in(records) if outcome_of(line) != "failed"]
+        if is_other:
+            kept = [line for line in kept if not str(line.get("kernel")).startswith(PREFIX)]
         write_whole(records, jsonl(kept))
     write_whole(copy, text)
     return folder
@@ -107,25 +99,19 @@ def told(outcomes):
         word = "not measured" if line["kernel"] == "*" else WORDS[what]
         key = line["matrix"], line["precision"], word, line[what]
         found.setdefault(key, []).append(line["kernel"])
-    return [
-        f"{matrix}, {precision}: {word}"
-        + (
-            ""
-            if kernels == ["*"]
-            else f" by {', '.join(kernels)}"
-            if word == "refused"
-            else f": {', '.join(kernels)}"
-        )
-        + f": {why}"
-        for (matrix, precision, word, why), kernels in sorted(found.items())
-    ]
+    lines = []
+    for (matrix, precision, word, why), kernels in sorted(found.items()):
+        by = " by " if word == "refused" else ": "
+        by = "" if kernels == ["*"] else by + ", ".join(kernels)
+        lines.append(f"{matrix}, {precision}: {word}{by}: {why}")
+    return lines
 
 
 def outcomes_in(file):
     """The newest outcome of each thing that was not measured since."""
     newest = {}
-    for line in parsed(file.read_text(encoding="utf-8"), file.name):
-        if "kernel" in line and "matrix" in line and "run" in line:
+    for line in lines_in(file):
+        if "run" in line and description_of(line) is None:
             if newest.get(thing_of(line), line)["run"] <= line["run"]:
                 newest[thing_of(line)] = line
     return [line for line in newest.values() if outcome_of(line)]
@@ -136,7 +122,7 @@ def end(file, folder):
     records = folder / RECORDS
     lines = told(outcomes_in(records)) if records.exists() else []
     if lines:
-        print("Not measured, or not right:", *(f"  {line}" for line in lines), sep="\n")
+        print("Not measured, or not right:", *lines, sep="\n  ")
     print(f"Next: make figures MINE={shlex.quote(file.stem)} FORMAT=pdf")
     if records.exists() and any(on_gpu(record) for record in records_in(records)):
         print(f'      make report ARGS="--records {records}"')
@@ -180,18 +166,13 @@ class Comparison:
         records = [r for r in records_in(file) if r["precision"] == precision]
         self.name, self.precision = name, precision
         self.outcomes = [line for line in outcomes_in(file) if line["precision"] == precision]
-        own = [
-            thing["kernel"]
-            for thing in [*records, *self.outcomes]
-            if thing["kernel"].startswith(PREFIX)
-        ]
-        self.own = list(dict.fromkeys(own))
+        kernels = dict.fromkeys(thing["kernel"] for thing in [*records, *self.outcomes])
+        self.own = [kernel for kernel in kernels if kernel.startswith(PREFIX)]
         steps = {r["step"] for r in records if r["kernel"] in self.own}
-        self.step = next(
-            (d.name for step in steps for d in ROOT.glob(f"{step:02}_*")), "the step's"
-        )
-        self.is_measured = any(on_gpu(r) for r in records)
-        self.device = next((r["device"] for r in records if on_gpu(r)), GPUS["h200"].full_name)
+        rooms = [room.name for step in steps for room in ROOT.glob(f"{step:02}_*")]
+        self.step = rooms[0] if rooms else "the step's"
+        devices = [r["device"] for r in records if on_gpu(r)]
+        self.is_measured, self.device = bool(devices), [*devices, GPUS["h200"].full_name][0]
         self.matrices, self.times, self.why = {}, {}, {}
         for record in records:
             self.matrices[record["matrix"]] = record
@@ -203,60 +184,44 @@ class Comparison:
             word = next(WORDS[word] for word in WORDS if word in line)
             self.times.setdefault(line["matrix"], {})
             self.why[line["matrix"], self.label(line["kernel"])] = word
-            if word == "WRONG" and line["kernel"].startswith(
-                PREFIX
-            ):  # whatever else of it is right
+            # Whatever else of it is right.
+            if word == "WRONG" and line["kernel"].startswith(PREFIX):
                 self.times[line["matrix"]].pop(name, None)
         there = {label for times in self.times.values() for label in times}
-        labels = [name, self.step, *declared()["mine"]]
-        self.series = [
-            label for label in [*labels, *sorted(there)] if label in there or label == name
-        ]
-        self.series = list(dict.fromkeys(self.series))
+        labels = dict.fromkeys([name, self.step, *declared()["mine"], *sorted(there)])
+        self.series = [label for label in labels if label in there or label == name]
 
     def label(self, kernel):
         if kernel.startswith(PREFIX):
             return self.name
         if PREFIX + kernel in self.own:
             return self.step
-        return next(
-            (label for label, patterns in declared()["mine"].items() if fits(kernel, patterns)),
-            kernel,
-        )
+        fit = (label for label, patterns in declared()["mine"].items() if fits(kernel, patterns))
+        return next(fit, kernel)
 
     def ratios(self, rival):
         """{matrix: how many times as fast as a rival}, from the least."""
-        pairs = {
-            m: (of[self.name], of[rival])
-            for m, of in self.times.items()
-            if self.name in of and rival in of
-        }
-        found = {m: other.us / own.us for m, (own, other) in pairs.items()}
+        both = {m: of for m, of in self.times.items() if self.name in of and rival in of}
+        found = {m: of[rival].us / of[self.name].us for m, of in both.items()}
         return {m: found[m] for m in sorted(found, key=found.get)}
 
     def what(self):
         return f"{self.device}, {self.precision}, " + ("warm" if self.is_measured else "estimated")
 
     def caption(self):
-        several = {record.get("processes", 1) for record in self.matrices.values()}
-        kernels = {
-            label: sorted({of[label].record["kernel"] for of in self.times.values() if label in of})
-            for label in self.series
-        }
-        return [
-            f"{self.name}: {', '.join(self.own)}. "
-            + (
-                f"Warm times, of {' or '.join(map(str, sorted(several)))} processes. "
-                if self.is_measured
-                else "Estimated, not measured: times of a warm product from what the kernels ask of memory (common/harness/TIME_MODEL.md). "
-            )
-            + "Where a column has several kernels, the fastest on each matrix. "
-            + " ".join(
-                f"{label}: {', '.join(names)}."
-                for label, names in kernels.items()
-                if label != self.name and names != [label]
-            )
-        ]
+        several = sorted({record.get("processes", 1) for record in self.matrices.values()})
+        text = f"{self.name}: {', '.join(self.own)}. "
+        if self.is_measured:
+            text += f"Warm times, of {' or '.join(map(str, several))} processes. "
+        else:
+            text += "Estimated, not measured: times of a warm product from what the kernels ask of memory "
+            text += "(common/harness/TIME_MODEL.md). "
+        text += "Where a column has several kernels, the fastest on each matrix."
+        for label in self.series:
+            names = {of[label].record["kernel"] for of in self.times.values() if label in of}
+            if label != self.name and names != {label}:
+                text += f" {label}: {', '.join(sorted(names))}."
+        return [text]
 
     def table(self):
         rivals = [label for label in self.series if label != self.name]
@@ -266,44 +231,24 @@ class Comparison:
             every = "failed" if (matrix, "*") in self.why else DASH
             return number(time.us) if time else self.why.get((matrix, label), every)
 
-        against = self.ratios(self.step)
-        rows = [
-            [
-                matrix.replace("|", "/"),
-                f"{self.matrices[matrix]['nnz']:,}" if matrix in self.matrices else DASH,
-                *(cell(matrix, label) for label in self.series),
-                number(against[matrix]) if matrix in against else DASH,
-            ]
-            for matrix in sorted(
-                self.times, key=lambda m: self.matrices.get(m, {}).get("nnz", math.inf)
-            )
-        ]
+        against, rows = self.ratios(self.step), []
+        sizes = {m: self.matrices[m]["nnz"] if m in self.matrices else math.inf for m in self.times}
+        for matrix in sorted(sizes, key=sizes.get):
+            nnz = f"{sizes[matrix]:,}" if matrix in self.matrices else DASH
+            ratio = number(against[matrix]) if matrix in against else DASH
+            cells = [cell(matrix, label) for label in self.series]
+            rows.append([matrix.replace("|", "/"), nnz, *cells, ratio])
         means = {rival: list(self.ratios(rival).values()) for rival in rivals}
         means = {rival: number(geometric_mean(of)) if of else DASH for rival, of in means.items()}
-        rows.append(
-            [
-                f"{self.name} times as fast",
-                "mean",
-                DASH,
-                *means.values(),
-                means.get(self.step, DASH),
-            ]
+        of_all = [DASH, *means.values(), means.get(self.step, DASH)]
+        rows.append([f"{self.name} times as fast", "mean", *of_all])
+        unit, dash = (
+            ("us", "was not measured") if self.is_measured else ("est. us", "has no estimate")
         )
-        unit = "us" if self.is_measured else "est. us"
-        heads = [
-            "matrix",
-            "nonzeros",
-            *(f"{label}, {unit}" for label in self.series),
-            f"times as fast as {self.step}",
-        ]
+        heads = [f"{label}, {unit}" for label in self.series]
+        heads = ["matrix", "nonzeros", *heads, f"times as fast as {self.step}"]
         notes = [*self.caption(), "Last row: geometric means.", *told(self.outcomes)]
-        return Table(
-            f"{self.name} on {self.what()}",
-            heads,
-            rows,
-            notes,
-            dash="is what was not measured." if self.is_measured else "is what has no estimate.",
-        )
+        return Table(f"{self.name} on {self.what()}", heads, rows, notes, dash=f"is what {dash}.")
 
 
 def speedup(of):
@@ -313,35 +258,22 @@ def speedup(of):
     rivals = [rival for rival in of.series if rival != of.name and of.ratios(rival)]
     if not rivals:
         return None
-    means = [
-        f"{geometric_mean(of.ratios(rival).values()):.2f} times as fast as {rival}"
-        for rival in rivals
-    ]
+    means = [f"{geometric_mean(of.ratios(r).values()):.2f} times as fast as {r}" for r in rivals]
     figure = style.new_figure(3.2, f"{of.name} is {', '.join(means)}, in the mean: {of.what()}")
     panels = figure.subplots(1, len(rivals), sharex=True, sharey=True, squeeze=False)[0]
     for axes, rival, colour in zip(panels, rivals, style.CYCLE):
         ratios = of.ratios(rival)
-        for matrix, ratio in ratios.items():
-            source = of.matrices[matrix]["source"]
-            axes.plot(
-                of.times[matrix][of.name].us,
-                ratio,
-                "o",
-                color=colour,
-                fillstyle=style.FILLS[source],
-                **style.MARK,
-            )
+        marks = {m: (of.times[m][of.name].us, ratio) for m, ratio in ratios.items()}
+        style.points(axes, marks, {m: of.matrices[m]["source"] for m in marks}, colour)
         for matrix, away in ((next(iter(ratios)), -11), (next(reversed(ratios)), 4)):
-            place = of.times[matrix][of.name].us, ratios[matrix]
             where = {"xytext": (0, away), "textcoords": "offset points", "ha": "center"}
-            axes.annotate(matrix, place, annotation_clip=False, **where)
+            axes.annotate(matrix, marks[matrix], annotation_clip=False, **where)
         ties = [m for m in ratios if are_tied(of.times[m][of.name], of.times[m][rival])]
         ahead = sum(ratio > 1 and m not in ties for m, ratio in ratios.items())
         axes.axhline(1, color=style.BLACK, linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel=f"us per product of {of.name}")
-        axes.set_title(
-            f"against {rival}\n{ahead} of {len(ratios)} ahead, {len(ties)} tied", fontsize=8
-        )
+        counts = f"{ahead} of {len(ratios)} ahead, {len(ties)} tied"
+        axes.set_title(f"against {rival}\n{counts}", fontsize=8)
         for axis in (axes.xaxis, axes.yaxis):
             style.decimal(axis)
     # Room for names, and a tick or more besides 1.
@@ -362,31 +294,15 @@ def profile(of, limit=10):
         return None
     mine = {m: times[of.name].us for m, times in of.times.items() if of.name in times}
     first = sum(us == fastest[m] for m, us in mine.items())
-    figure = style.new_figure(
-        3.2, f"{of.name} is the fastest on {first} of {len(fastest)} matrices: {of.what()}"
-    )
+    message = f"{of.name} is the fastest on {first} of {len(fastest)} matrices: {of.what()}"
+    figure = style.new_figure(3.2, message)
     axes = figure.subplots()
     for label, colour, dashes in zip(of.series, style.CYCLE, ["-", "--", "-.", ":"] * 3):
-        factors = sorted(
-            times[label].us / fastest[m] for m, times in of.times.items() if label in times
-        )
-        within = [factor for factor in factors if factor <= limit]
-        axes.step(
-            [1, *within, limit],
-            [100 * k / len(fastest) for k in (0, *range(1, len(within) + 1), len(within))],
-            where="post",
-            color=colour,
-            linestyle=dashes,
-            linewidth=2.4 if label == of.name else 1.4,
-            label=label,
-        )
-    axes.set(
-        xscale="log",
-        xlim=(0.97, limit),
-        ylim=(0, 102),
-        xlabel="times as long as the fastest of these",
-        ylabel="% of the matrices",
-    )
+        factors = [us[label].us / fastest[m] for m, us in of.times.items() if label in us]
+        look = {"color": colour, "linestyle": dashes, "linewidth": 2.4 if label == of.name else 1.4}
+        style.profile(axes, factors, len(fastest), limit, label=label, **look)
+    axes.set(xscale="log", xlim=(0.97, limit), ylim=(0, 102), ylabel="% of the matrices")
+    axes.set_xlabel("times as long as the fastest of these")
     style.decimal(axes.xaxis)
     style.legend(figure, list(zip(*axes.get_legend_handles_labels())))
     return figure
@@ -401,16 +317,12 @@ def figures(name, form, place=PLACE):
     files = sorted((place / name).glob(f"*/{RECORDS}"))
     if not files:
         known = ", ".join(sorted(path.name for path in place.glob("*/"))) or "none"
-        raise RecordError(
-            f"no records of {name} (of: {known}); make bench KERNEL=STEP:{name}.cuh MATRICES=... makes them"
-        )
+        how = f"make bench KERNEL=STEP:{name}.cuh MATRICES=... makes them"
+        raise RecordError(f"no records of {name} (of: {known}); {how}")
     written = []
     for file in files:
-        lines = list(parsed(file.read_text(encoding="utf-8"), file.name))
-        found = [
-            Comparison(name, file, precision)
-            for precision in sorted({line["precision"] for line in lines if line.get("precision")})
-        ]
+        precisions = {line["precision"] for line in lines_in(file) if line.get("precision")}
+        found = [Comparison(name, file, precision) for precision in sorted(precisions)]
         for of in found:
             for draw in (speedup, profile):
                 if figure := draw(of):
@@ -418,15 +330,10 @@ def figures(name, form, place=PLACE):
                     style.save(figure, path.parent, path.stem, form)
                     written.append(path)
         tables = [of.table() for of in found]
-        for path, text in (
-            (
-                file.with_name("table.md"),
-                "\n".join(f"## {table.title}\n\n{table.markdown()}" for table in tables),
-            ),
-            (file.with_name("table.tex"), "\n".join(table.latex() for table in tables)),
-        ):
-            write_whole(path, text)
-            written.append(path)
+        markdown = [f"## {table.title}\n\n{table.markdown()}" for table in tables]
+        for end, texts in (("md", markdown), ("tex", [table.latex() for table in tables])):
+            written.append(file.with_name(f"table.{end}"))
+            write_whole(written[-1], "\n".join(texts))
     return written
 
 

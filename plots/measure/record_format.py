@@ -98,13 +98,8 @@ def join(lines):
                 line = {**line, "code": described["code"][code]}
         except KeyError as missing:
             raise RecordError(f"no description of {missing.args[0]}") from None
-        yield joined(
-            line,
-            run,
-            matrix,
-            kernel,
-            baselines.get((line["run"], line["matrix"], line["precision"])),
-        )
+        beside = baselines.get((line["run"], line["matrix"], line["precision"]))
+        yield joined(line, run, matrix, kernel, beside)
 
 
 def joined(line, run, matrix, kernel, baseline):
@@ -142,14 +137,12 @@ def add_times(record, prefix, line):
         if f"{state}_ms" in line:
             lower, median, upper, samples = line[f"{state}_ms"]
             name = prefix + state
-            record.update(
-                {
-                    column(name, "lower"): lower,
-                    column(name): median,
-                    column(name, "upper"): upper,
-                    f"{name}_samples": samples,
-                }
-            )
+            ends = {
+                column(name, "lower"): lower,
+                column(name): median,
+                column(name, "upper"): upper,
+            }
+            record.update({**ends, f"{name}_samples": samples})
 
 
 def add_multigpu(record):
@@ -157,12 +150,8 @@ def add_multigpu(record):
     if "step_ms" not in record:
         return
     fastest = min(record["step_ms"].values(), key=lambda spread: spread[1])
-    record.update(
-        {
-            column("best_step", quartile): time
-            for quartile, time in zip(("lower", "median", "upper"), fastest)
-        }
-    )
+    for quartile, time in zip(("lower", "median", "upper"), fastest):
+        record[column("best_step", quartile)] = time
     busy = [part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     if busy:
         record["busy_deviation_ms"] = statistics.pstdev(busy)
@@ -188,9 +177,8 @@ def combined_line(lines):
     for name in line.keys() & set(columns.names(processes=columns.SPREAD)):
         line[name] = spread([each[name] for each in lines])
     if "step_ms" in line:
-        line["step_ms"] = {
-            drive: spread([each["step_ms"][drive] for each in lines]) for drive in line["step_ms"]
-        }
+        every = [each["step_ms"] for each in lines]
+        line["step_ms"] = {drive: spread([of[drive] for of in every]) for drive in every[0]}
     for name in line.keys() & set(columns.names(processes=columns.MEDIAN)):
         line[name] = statistics.median(each[name] for each in lines)
     return line
@@ -198,12 +186,8 @@ def combined_line(lines):
 
 def spread(times):
     medians = [median for _, median, *_ in times]
-    return [
-        min(medians),
-        statistics.median(medians),
-        max(medians),
-        sum(samples for *_, samples in times),
-    ]
+    samples = sum(samples for *_, samples in times)
+    return [min(medians), statistics.median(medians), max(medians), samples]
 
 
 def lines_in(file):
@@ -217,16 +201,14 @@ def records_in(file):
     try:
         yield from join(lines_in(file))
     except RecordError as error:
-        raise RecordError(
-            str(error) if str(error).startswith(file.name) else f"{file.name}: {error}"
-        ) from None
+        text = str(error).removeprefix(f"{file.name}: ")
+        raise RecordError(f"{file.name}: {text}") from None
 
 
 def jsonl(lines):
     """Dictionaries as lines of JSON without blanks."""
-    return "".join(
-        json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines
-    )
+    texts = (json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in lines)
+    return "".join(f"{text}\n" for text in texts)
 
 
 def append(file, lines):
@@ -234,15 +216,8 @@ def append(file, lines):
     file = Path(file)
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     known = set(text.splitlines())
-    write_whole(
-        file,
-        text
-        + "".join(
-            f"{line}\n"
-            for line in lines
-            if line not in known or description_of(json.loads(line)) is None
-        ),
-    )
+    is_new = lambda line: line not in known or description_of(json.loads(line)) is None  # noqa: E731
+    write_whole(file, text + "".join(f"{line}\n" for line in filter(is_new, lines)))
 
 
 def write_whole(file, data):
@@ -297,12 +272,8 @@ def tidied(lines, is_current=lambda matrix: True):
         "kernel": {(line["run"], line["kernel"]) for line in kept},
         "code": {line.get("code") for line in kept},
     }
-    return [
-        line
-        for kind in DESCRIPTIONS
-        for key, line in sorted(described[kind].items())
-        if key in used[kind]
-    ] + kept
+    ordered = [(kind, *of) for kind in DESCRIPTIONS for of in sorted(described[kind].items())]
+    return [line for kind, key, line in ordered if key in used[kind]] + kept
 
 
 def tidy(file, is_current=lambda matrix: True):

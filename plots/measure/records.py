@@ -14,7 +14,7 @@ from record_format import (
     column,
     description_of,
     outcome_of,
-    parsed,
+    lines_in,
     records_in,
     thing_of,
 )
@@ -62,23 +62,14 @@ def code_state(record):
     """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is UNKNOWN_CODE; NOT_COMPARED: on a GPU
     of another compute capability than todays_code() has; None: with the same, or with none of ours (kernels of the host and of cuSPARSE)."""
     code = record.get("code")
-    if (
-        record.get("host")
-        or record.get("backend") == "cpu"
-        or code == LIBRARY
-        or record["kernel"].startswith("cusparse_")
-    ):
+    is_ours = code != LIBRARY and not record["kernel"].startswith("cusparse_")
+    if not is_ours or record.get("host") or record.get("backend") == "cpu":
         return None
     if not code:
         return UNKNOWN_CODE
     if code["arch"] not in todays_code():
         return NOT_COMPARED
-    today = todays_code()[code["arch"]]
-    return (
-        None
-        if all(today.get(function) == hashed for function, hashed in code["functions"].items())
-        else OTHER_CODE
-    )
+    return None if code["functions"].items() <= todays_code()[code["arch"]].items() else OTHER_CODE
 
 
 def kernel_of(function):
@@ -110,9 +101,8 @@ def daggers(records):
 
 def is_current(record):
     """Whether a record is not of a stand-in that was made in another way than now."""
-    return record.get("source") != "stand-in" or stand_ins().get(record["matrix"]) == record.get(
-        "detail"
-    )
+    is_made = record.get("source") == "stand-in"
+    return not is_made or stand_ins().get(record["matrix"]) == record.get("detail")
 
 
 def is_current_matrix(description):
@@ -129,33 +119,25 @@ def current_outcomes(file):
     """The same of the lines that say why there is no measurement. Those of a matrix of the catalogue without a
     description, of which it is not known what it was, are left out."""
     details, found = {}, []
-    for line in parsed(Path(file).read_text(encoding="utf-8"), Path(file).name):
+    for line in lines_in(Path(file)):
         if description_of(line) == "matrix":
             details[line["matrix"]["run"], line["matrix"]["name"]] = line["matrix"]
         elif outcome_of(line):
             found.append(line)
-    return [
-        line
-        for line in found
-        if line["matrix"] not in stand_ins()
-        or is_current(
-            {
-                **details.get((line["run"], line["matrix"]), {"source": "stand-in"}),
-                "matrix": line["matrix"],
-            }
-        )
-    ]
+
+    def counts(line):
+        of = details.get((line["run"], line["matrix"]), {"source": "stand-in"})
+        return line["matrix"] not in stand_ins() or is_current({**of, "matrix": line["matrix"]})
+
+    return list(filter(counts, found))
 
 
 def current_looks(file):
     """{matrix: what `spmv info --json` said of it} of results/matrices.jsonl, but those of stand-ins that are made in
     another way now."""
     lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).exists() else []
-    return {
-        info["matrix"]["name"]: info
-        for info in map(json.loads, lines)
-        if is_current_matrix(info["matrix"])
-    }
+    infos = [info for info in map(json.loads, lines) if is_current_matrix(info["matrix"])]
+    return {info["matrix"]["name"]: info for info in infos}
 
 
 def read(files):
@@ -164,10 +146,9 @@ def read(files):
     for file in files:
         for record in current_records(file):
             key = thing_of(record)
-            if key in newest and newest[key]["run"] > record["run"]:
-                continue
-            newest.pop(key, None)  # so that the newest also stands last
-            newest[key] = record
+            if key not in newest or newest[key]["run"] <= record["run"]:
+                newest.pop(key, None)  # so that the newest also stands last
+                newest[key] = record
     return list(newest.values())
 
 
@@ -183,13 +164,8 @@ def has_baseline(record):
 
 def rows_of(files, program="", keep=lambda record: True):
     """One program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
-    return [
-        row
-        for row in read(files)
-        if row["program"] == program
-        and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0)
-        and keep(row)
-    ]
+    rows = [row for row in read(files) if row["program"] == program and keep(row)]
+    return [row for row in rows if (row.get("alpha", 1), row.get("beta", 0)) == (1, 0)]
 
 
 def read_records(device, results=None, program=""):
@@ -327,16 +303,12 @@ class Data:
         keep = has_baseline if files else is_shown
         files = files or files_in(directory)
         self.directory = directory.name
-        self.times = {
-            identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)
-        }
+        rows = with_setup_alone(rows_of(files, keep=keep), directory)
+        self.times = {identity(row): row for row in rows}
         self.multigpu = rows_of(files, "multigpu", keep)
         self.shapes = current_looks(results / "matrices.jsonl")
-        self.refused = {
-            identity(line)
-            for file in (*files, *files_in(directory / "alone"))
-            for line in current_outcomes(file)
-        }
+        every = [*files, *files_in(directory / "alone")]
+        self.refused = {identity(line) for file in every for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():
@@ -352,9 +324,8 @@ class Data:
     @property
     def copy_gb_per_s(self):
         """The bandwidth of a copy, or None."""
-        return max(
-            (r["copy_gb_per_s"] for r in self.times.values() if "copy_gb_per_s" in r), default=None
-        )
+        copies = (r["copy_gb_per_s"] for r in self.times.values() if "copy_gb_per_s" in r)
+        return max(copies, default=None)
 
     def of(self, matrix, precision, gpu=True):
         """All records of a matrix."""
@@ -367,12 +338,8 @@ class Data:
 
     def speedups(self, matrices, precision, own, rival):
         """{matrix: how many times as fast the fastest of `own` is as the fastest of `rival`} where both were measured."""
-        pairs = {
-            m: [self.fastest(m, precision, patterns) for patterns in (own, rival)] for m in matrices
-        }
-        return {
-            m: gflops(one) / gflops(other) for m, (one, other) in pairs.items() if one and other
-        }
+        pairs = {m: [self.fastest(m, precision, of) for of in (own, rival)] for m in matrices}
+        return {m: gflops(a) / gflops(b) for m, (a, b) in pairs.items() if a and b}
 
     def is_behind(self, matrices, precision, own, rival):
         """Whether the fastest of `rival` is faster than that of `own` on most of the matrices that both have; ties do not count."""
