@@ -143,42 +143,8 @@ function drawLegend(svg, left, top, parts) {
   svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
 }
 
-// A frame that the pointer draws over a chart, from where there is no mark; `chosen` gets its
-// edges: left, top, right, bottom.
-function framed(svg, chosen) {
-  let frame = null, from, edges;
-  const place = event => {
-    const {left, top} = svg.getBoundingClientRect();
-    return [event.clientX - left, event.clientY - top];
-  };
-  svg.addEventListener("pointerdown", event => {
-    if (event.target.closest(".mark")) return;
-    from = place(event);
-    edges = null;
-    svg.append(frame = shape("rect", {class: "frame"}));
-    svg.setPointerCapture(event.pointerId);
-  });
-  svg.addEventListener("pointermove", event => {
-    if (!frame) return;
-    const to = place(event), [left, top] = from.map((at, axis) => Math.min(at, to[axis])),
-          [right, bottom] = from.map((at, axis) => Math.max(at, to[axis]));
-    edges = {left, top, right, bottom};
-    for (const [name, value] of Object.entries(
-             {x: left, y: top, width: right - left, height: bottom - top}))
-      frame.setAttribute(name, value);
-  });
-  for (const end of ["pointerup", "pointercancel"]) {
-    svg.addEventListener(end, () => {
-      frame?.remove();
-      frame = null;
-      if (end === "pointerup" && edges) chosen(edges);
-    });
-  }
-}
-
-// A point per matrix: `points` of {matrix, kind, source, x, y, tip}. `narrow` gets the names of
-// those in a frame.
-function drawScatter(holder, points, names, selected, kinds, select, narrow) {
+// A point per matrix: `points` of {matrix, kind, source, x, y, tip}.
+function drawScatter(holder, points, names, selected, kinds, select) {
   const height = Math.min(400, Math.max(300, holder.clientWidth * 0.85));
   const [svg, width] = canvas(
       holder, height,
@@ -197,11 +163,6 @@ function drawScatter(holder, points, names, selected, kinds, select, narrow) {
                           }));
   order.forEach((of, at) => marks[at].classList.toggle("selected", of.matrix === selected));
   reachable(marks, order, select);
-  framed(svg, ({left, top, right, bottom}) => {
-    const within = points.filter(
-        of => x(of.x) >= left && x(of.x) <= right && y(of.y) >= top && y(of.y) <= bottom);
-    if (within.length) narrow(within.map(of => of.matrix));
-  });
   svg.append(
       shape("defs", {}, ...[-1, ...kinds.keys()].map(halfOf)), axis(x, box, true, short),
       axis(y, box, false, short), caption(box.right, box.bottom + 32, "end", names[0]),

@@ -39,9 +39,8 @@ class Check:
 
     def open(self, hash="", path=None):
         self.browser.open(path or self.path, hash)
-        self.js(
-            "new Promise(done => { const look = () => document.body.dataset.ready ? done() : setTimeout(look, 20); look(); })"
-        )
+        self.js("""new Promise(done => {
+          const look = () => document.body.dataset.ready ? done() : setTimeout(look, 20); look(); })""")
         self.js(HELPERS)
 
     # --- Each of them ---
@@ -51,24 +50,20 @@ class Check:
         self.expect(len(text) <= MOST_BYTES, f"{len(text) / 1e6:.1f} MB, more than 3")
         elements = self.js("document.querySelectorAll('*').length")
         self.expect(elements <= MOST_ELEMENTS, f"{elements} elements")
-        figures = self.js(
-            "[...document.querySelectorAll('figure img')].map(image => [image.width, image.alt.length])"
-        )
-        self.expect(
-            all(width >= 100 and letters >= 20 for width, letters in figures),
-            "a figure without size or text",
-        )
+        images = "[...document.querySelectorAll('figure img')]"
+        figures = self.js(f"{images}.map(image => [image.width, image.alt.length])")
+        has_both = all(width >= 100 and letters >= 20 for width, letters in figures)
+        self.expect(has_both, "a figure without size or text")
         self.seen += [
             f"{len(text) / 1e6:.1f} MB",
             f"{elements} elements",
             f"{len(figures)} figures",
-            f"{self.js('data.rows.length')} measurements",
         ]
+        self.seen += [f"{self.js('data.rows.length')} measurements"]
 
     def compare(self):
-        kernels = self.js(
-            "(() => { const own = new Set(data.rows.filter(row => row.device === device()).map(row => row.kernel)); return names('a_kernel').filter(name => own.has(name)).slice(0, 2); })()"
-        )
+        kernels = self.js("""names('a_kernel').filter(name => data.rows.some(
+          row => row.device === device() && row.kernel === name)).slice(0, 2)""")
         if len(kernels) < 2:
             return
         for side, kernel in zip("ab", kernels):
@@ -81,94 +76,46 @@ class Check:
             "a mark does not show its matrix's source",
         )
         if "No matrix" not in compared:
-            self.expect(
-                all(kernel in compared for kernel in kernels),
-                f"what is compared is not said: {compared}",
-            )
+            all_said = all(kernel in compared for kernel in kernels)
+            self.expect(all_said, f"what is compared is not said: {compared}")
             # The last row of the table, from the rows themselves.
-            matrix, ratio = self.js(
-                "(() => { const row = [...$('pairs').tBodies[0].rows].at(-1); return [row.cells[0].textContent, row.cells[4].textContent]; })()"
+            cells = (
+                "[...[...$('pairs').tBodies[0].rows].at(-1).cells].map(cell => cell.textContent)"
             )
+            matrix, *_, ratio = self.js(cells)
             times = [
-                self.js(
-                    f"data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' && row.device === device() && row.precision === precision()).warm_ms"
-                )
+                self.js(f"""data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' &&
+                  row.device === device() && row.precision === precision()).warm_ms""")
                 for kernel in kernels
             ]
             self.equal(ratio, self.js(f"digits({times[0] / times[1]})"), f"the ratio on {matrix}")
-            self.frame()
-            drawn = self.js(
-                "['scatter', 'times', 'sketch', 'histogram'].filter(id => $(id).querySelector('svg'))"
-            )
+            charts = "['scatter', 'times', 'sketch', 'histogram']"
+            drawn = self.js(f"{charts}.filter(id => $(id).querySelector('svg'))")
             self.expect({"scatter", "times"} <= set(drawn), f"of the charts only {drawn} are drawn")
             for name in drawn:
-                marks, most = (
-                    (".mark, .line", 2) if name in ("scatter", "times") else ("path, .bar", 1)
-                )
+                has_marks = name in ("scatter", "times")
+                marks, most = (".mark, .line", 2) if has_marks else ("path, .bar", 1)
                 self.equal(
                     self.js(f"""(() => {{ const file = new DOMParser().parseFromString(svgOf('{name}'), 'image/svg+xml');
                   return [file.documentElement.tagName, file.querySelectorAll('style, {marks}').length > {most}]; }})()"""),
                     ["svg", True],
                     f"{name} as SVG",
                 )
-                self.expect(
-                    self.js(f"!svgOf('{name}').includes('var(')"),
-                    f"{name} as SVG depends on the page's styles",
-                )
+                is_alone = self.js(f"!svgOf('{name}').includes('var(')")
+                self.expect(is_alone, f"{name} as SVG depends on the page's styles")
             for name, words in (("scatter", "stand-in"), ("times", "cuSPARSE and others")):
-                self.expect(
-                    self.js(f"svgOf('{name}').includes('>{words}</text>')"),
-                    f"{name} as SVG has no legend",
-                )
+                has_legend = self.js(f"svgOf('{name}').includes('>{words}</text>')")
+                self.expect(has_legend, f"{name} as SVG has no legend")
         self.open()
-
-    def frame(self):
-        """A frame drawn over the right half of the points leaves their matrices, in all tables, and Reset brings all back."""
-        before = self.js("$('pairs').tBodies[0].rows.length")
-        self.js("$('scatter').scrollIntoView({block: 'center'})")
-        left, top, right, bottom = (
-            self.js("""(() => { const {left, top, right, bottom} = $('scatter').querySelector('svg').getBoundingClientRect();
-          return [left, top, right, bottom]; })()""")
-        )
-        wanted = self.js(f"""[...document.querySelectorAll('#scatter .mark[transform]')].filter(mark => {{ const box = mark.getBoundingClientRect();
-          return box.left + box.width / 2 >= {(left + right) / 2}; }}).length""")
-        for kind, x, y in (
-            ("mousePressed", right - 1, top + 1),
-            ("mouseMoved", (left + right) / 2, bottom - 1),
-            ("mouseReleased", (left + right) / 2, bottom - 1),
-        ):
-            self.browser.call(
-                "Input.dispatchMouseEvent",
-                type=kind,
-                x=x,
-                y=y,
-                button="left",
-                buttons=1,
-                clickCount=1,
-            )
-        if wanted:
-            self.equal(self.js("$('pairs').tBodies[0].rows.length"), wanted, "matrices in a frame")
-            self.expect(
-                self.js(
-                    "shown.length && new Set(shown.map(row => row.matrix)).size <= $('q').value.split(/,(?![a-z_]+=)/).length"
-                ),
-                "a frame narrows not all tables",
-            )
-        self.js("$('reset').click()")
-        self.equal(self.js("$('pairs').tBodies[0].rows.length"), before, "matrices after Reset")
 
     def filters(self):
         kernel = self.js("data.rows[0].kernel")
         start = kernel[:3]
         self.js(f"type('kernel', '{start}*'); type('precision', '')")
-        self.expect(
-            self.js(f"shown.length && shown.every(row => row.kernel.startsWith('{start}'))"),
-            "a pattern for kernels does not filter",
-        )
+        fits = self.js(f"shown.length && shown.every(row => row.kernel.startsWith('{start}'))")
+        self.expect(fits, "a pattern for kernels does not filter")
         for order in (1, -1):
-            self.js(
-                "[...$('heads').cells].find(cell => cell.dataset.column === 'us').querySelector('button').click()"
-            )
+            self.js("document.querySelector('#heads [data-column=us] button').click()")
             values = self.js(f"shown.map(row => {order} * row.warm_ms)")
             self.expect(values == sorted(values), "the order by time")
         lines = self.js("csv()").strip().split("\n")
@@ -177,96 +124,59 @@ class Check:
         # The address, in a page that is opened anew.
         matrix = self.js("shown[0].matrix")
         self.js(f"type('m', {json.dumps(matrix)}); type('b_kernel', {json.dumps(kernel)})")
-        before = self.js("[location.hash, shown.length, shown[0].kernel, $('facts').textContent]")
+        view = "[location.hash, shown.length, shown[0].kernel, $('facts').textContent]"
+        before = self.js(view)
         self.open(hash=before[0])
-        self.equal(
-            self.js("[location.hash, shown.length, shown[0].kernel, $('facts').textContent]"),
-            before,
-            "what the address brings back",
-        )
+        self.equal(self.js(view), before, "what the address brings back")
         self.open(hash="#precision=f64&source=nonsense")
-        self.expect(
-            "nonsense" in self.js("$('message').textContent"),
-            "an address that cannot be is not named",
-        )
+        is_named = "nonsense" in self.js("$('message').textContent")
+        self.expect(is_named, "an address that cannot be is not named")
         self.open()
 
     def keyboard(self):
         self.js("document.activeElement.blur(); window.scrollTo(0, 0)")
         self.browser.press("Tab")
-        self.equal(
-            self.js("document.activeElement.className"), "skip", "the first that Tab reaches"
-        )
+        first = self.js("document.activeElement.className")
+        self.equal(first, "skip", "the first that Tab reaches")
         order = []
         for _ in range(80):
             self.browser.press("Tab")
-            at = self.js(
-                "(() => { const at = document.activeElement; return at.id || at.closest('svg')?.parentElement.id || at.closest('[id]')?.id; })()"
-            )
+            at = self.js("""(at => at.id || at.closest('svg')?.parentElement.id ||
+              at.closest('[id]')?.id)(document.activeElement)""")
             order.append(at)
             if at == "window":
                 break
             if at == "scatter":
                 was = self.js("$('m').value")
                 self.browser.press("End", "ArrowUp")
-                self.expect(
-                    not self.js("$('tip').hidden"), "no values beside a mark that has the focus"
-                )
+                is_shown = not self.js("$('tip').hidden")
+                self.expect(is_shown, "no values beside a mark that has the focus")
                 self.browser.press("Enter")
                 self.expect(self.js("$('m').value") != was, "Enter on a mark selects no matrix")
-        wanted = [
-            name
-            for name in (
-                "device",
-                "precision",
-                "kernel",
-                "a_kernel",
-                "scatter",
-                "m",
-                "csv",
-                "window",
-            )
-        ]
+        wanted = "device precision kernel a_kernel scatter m csv window".split()
         places = [order.index(name) if name in order else -1 for name in wanted]
         self.expect(-1 not in places and places == sorted(places), f"Tab reaches {order}")
         self.browser.press("ArrowDown", "ArrowDown", "Enter")
-        self.equal(
-            self.js("$('m').value"),
-            self.js("shown[2].matrix"),
-            "the matrix that Enter selects in the table",
-        )
+        there, wanted = self.js("[$('m').value, shown[2].matrix]")
+        self.equal(there, wanted, "the matrix that Enter selects in the table")
         self.js("$('window').focus()")
         self.browser.press("End")
-        self.expect(
-            self.js("document.activeElement.textContent === shown.at(-1).matrix"),
-            "End does not lead to the last row",
-        )
+        is_last = self.js("document.activeElement.textContent === shown.at(-1).matrix")
+        self.expect(is_last, "End does not lead to the last row")
+        self.open()
+
+    def resized(self, width, mobile):
+        of = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": mobile}
+        self.browser.call("Emulation.setDeviceMetricsOverride", **of)
         self.open()
 
     def narrow(self):
-        self.browser.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=800,
-            height=800,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        self.open()
-        self.expect(
-            self.js("$('claims').querySelector('.wide').scrollWidth <= 760"),
-            "the table of claims is cut off on 800 px",
-        )
-        self.browser.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=400,
-            height=800,
-            deviceScaleFactor=1,
-            mobile=True,
-        )
-        self.open()
-        self.equal(
-            self.js("document.documentElement.scrollWidth"), 400, "the page's width on 400 px"
-        )
+        self.resized(800, False)
+        fits = self.js("$('claims').querySelector('.wide').scrollWidth <= 760")
+        self.expect(fits, "the table of claims is cut off on 800 px")
+        self.resized(400, True)
+        width = self.js("document.documentElement.scrollWidth")
+        self.equal(width, 400, "the page's width on 400 px")
         self.browser.call("Emulation.clearDeviceMetricsOverride")
         self.open()
 
@@ -284,14 +194,9 @@ def check(path):
             checks.narrow()
         except chromium.BrowserError as error:
             checks.wrong.append(str(error))
-        asked = [
-            address
-            for address in browser.asked
-            if not address.startswith("file:") and address != "about:blank"
-        ]
-        return checks.wrong + browser.errors + [
-            f"asks for {address}" for address in asked
-        ], "; ".join(checks.seen)
+        own = ("file:", "about:blank")
+        asked = [f"asks for {address}" for address in browser.asked if not address.startswith(own)]
+        return checks.wrong + browser.errors + asked, "; ".join(checks.seen)
 
 
 def main():
@@ -307,10 +212,8 @@ def main():
     wrong, seen = check(arguments.page)
     for line in wrong:
         print(f"{arguments.page}: {line}", file=sys.stderr)
-    print(
-        f"{arguments.page}: {seen}; "
-        + (f"{len(wrong)} things are wrong" if wrong else "nothing is wrong")
-    )
+    what = f"{len(wrong)} things are wrong" if wrong else "nothing is wrong"
+    print(f"{arguments.page}: {seen}; {what}")
     return 1 if wrong else 0
 
 

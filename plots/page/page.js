@@ -259,10 +259,7 @@ function drawCompared() {
                             ""}; ${digits(mean)} times as fast (geometric mean).`);
   drawScatter(
       $("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds,
-      point => select(point.matrix), names => {
-        $("q").value = names.join(",");
-        changed();
-      });
+      point => select(point.matrix));
   fill(
       $("pairs"), ["matrix", "kind", "across", "up", "up / across"],
       points.map(

@@ -21,7 +21,7 @@ import figures
 import ours
 import style
 from kinds import KINDS, kind_of
-from record_format import RecordError, write_whole
+from record_format import STATES, RecordError, column, write_whole
 from records import (
     OTHER_CODE,
     ROOT,
@@ -37,28 +37,14 @@ from tables import DASH, Table, cell
 
 HERE = Path(__file__).parent
 SCRIPTS = ["records.js", "charts.js", "page.js"]
-TIMES = [
-    f"{state}{end}_ms"
-    for state in ("warm", "cold", "overlapped")
-    for end in ("_lower", "", "_upper")
-]
+TIMES = [column(state, end) for state in STATES for end in ("lower", "median", "upper")]
 # Fields of a row: words, and numbers.
 WORDS = columns.names(on_page=columns.WORD)
 EXACT = columns.names(on_page=columns.EXACT)
 NUMBERS = [*EXACT, *TIMES, *columns.names(on_page=columns.NUMBER)]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
-LOOKS = [
-    "min_row",
-    "max_row",
-    "mean_row",
-    "stddev_row",
-    "empty_rows",
-    "diagonals",
-    "bandwidth",
-    "row_lengths",
-    "sketch",
-    "moved",
-]
+LOOKS = """min_row max_row mean_row stddev_row empty_rows diagonals bandwidth row_lengths sketch
+    moved""".split()
 
 
 # --- What the page's scripts read -------------------------------------------------------------------
@@ -72,17 +58,15 @@ def rounded(value, digits=4):
     return int(value) if value == int(value) else value
 
 
-def column(name, rows):
+def packed_column(name, rows):
     """A column of rows: each word once, or numbers."""
     if name in WORDS:
         words = {}
         at = [words.setdefault(str(row.get(name, "")), len(words)) for row in rows]
         return {"name": name, "words": list(words), "at": at}
-    exact = name in EXACT
-    return {
-        "name": name,
-        "values": [int(row[name]) if exact else rounded(row.get(name)) for row in rows],
-    }
+    if name in EXACT:
+        return {"name": name, "values": [int(row[name]) for row in rows]}
+    return {"name": name, "values": [rounded(row.get(name)) for row in rows]}
 
 
 def looks(data, record):
@@ -91,11 +75,8 @@ def looks(data, record):
     same = info.get("matrix", {})
     if (same.get("source"), same.get("nnz")) != (record["source"], record["nnz"]):
         return {}
-    return {
-        name: rounded(info[name]) if isinstance(info[name], float) else info[name]
-        for name in LOOKS
-        if name in info
-    }
+    found = {name: info[name] for name in LOOKS if name in info}
+    return {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}
 
 
 def measurements(every):
@@ -105,22 +86,16 @@ def measurements(every):
     for data in every:
         for row in data.times.values():
             kernels[row["kernel"]] = {"step": row["step"], "format": row["format"]}
-            runs[row["run"] + row["device"]] = {
-                "id": row["run"],
-                **{name: row[name] for name in RUN if name in row},
-            }
+            of = {name: row[name] for name in RUN if name in row}
+            runs[row["run"] + row["device"]] = {"id": row["run"], **of}
         for name, record in data.matrices.items():
-            papers = {"papers": True} if ours.group_of(data, name) == ours.PAPERS_OWN else {}
-            matrices[name] = {
-                "kind": kind_of(record),
-                "detail": record.get("detail", ""),
-                **papers,
-                **looks(data, record),
-            }
-    rows = [
-        {**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows
-    ]
-    named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
+            of = {"kind": kind_of(record), "detail": record.get("detail", "")}
+            if ours.group_of(data, name) == ours.PAPERS_OWN:
+                of["papers"] = True
+            matrices[name] = {**of, **looks(data, record)}
+    keys = [(row["run"] + row["device"], code_state(row) or "") for row in rows]
+    rows = [{**row, "run": run, "code": code} for row, (run, code) in zip(rows, keys)]
+    named = [packed_column(name, rows) for name in [*WORDS, *NUMBERS]]
     return {
         "columns": named,
         "heads": {c.name: c.head for c in columns.COLUMNS if c.head},
@@ -147,7 +122,8 @@ def image(figure, caption):
     width, height = (round(100 * size) for size in figure.get_size_inches())
     message = " ".join(figure._suptitle.get_text().split())
     text = escape(f"{caption} {message}.", quote=True)
-    return f'<img loading=lazy width={width} height={height} alt="{text}" src="data:image/webp;base64,{data}">'
+    size = f"loading=lazy width={width} height={height}"
+    return f'<img {size} alt="{text}" src="data:image/webp;base64,{data}">'
 
 
 def machine(data):
@@ -179,12 +155,9 @@ def machine(data):
 
 def machines(every):
     columns = [machine(data) for data in every]
-    return Table(
-        "Machines",
-        ["property", *(data.device for data in every)],
-        [[name, *(of[name] for of in columns)] for name in columns[0]],
-        words=1 + len(every),
-    )
+    rows = [[name, *(of[name] for of in columns)] for name in columns[0]]
+    heads = ["property", *(data.device for data in every)]
+    return Table("Machines", heads, rows, words=1 + len(every))
 
 
 def claims_summary(rows, every):
@@ -194,25 +167,25 @@ def claims_summary(rows, every):
         papers.setdefault(paper, []).append(claims.first_measured(every, found)[1].verdict)
     lines = []
     for paper, verdicts in papers.items():
-        told = (claims.HOLDS, claims.WEAKER, claims.FELL, claims.UNJUDGED, "")
-        counts = [(v, verdicts.count(v)) for v in told]
-        marks = " ".join(
-            f'<span class="verdict {v or "none"}">{n} {("hold" if v == claims.HOLDS and n > 1 else v) or "not measured"}</span>'
-            for v, n in counts
-            if n
-        )
-        lines.append(
-            f'<tr><th scope=row><a href="#claims">{escape(paper)}</a></th><td>{marks}</td></tr>'
-        )
-    others = (
-        f"; what it has no records of, on {' or '.join(data.device for data in every[1:])}"
-        if every[1:]
-        else ""
-    )
-    return (
-        "<table class=papers><thead class=unseen><tr><th scope=col>paper</th><th scope=col>its claims, here</th></tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table><p class=note>On {escape(every[0].device + others)}.</p>"
-    )
+        marks = []
+        for told in (claims.HOLDS, claims.WEAKER, claims.FELL, claims.UNJUDGED, ""):
+            if count := verdicts.count(told):
+                word = "hold" if told == claims.HOLDS and count > 1 else told or "not measured"
+                marks.append(verdict(told, f"{count} {word}"))
+        head = f'<th scope=row><a href="#claims">{escape(paper)}</a></th>'
+        lines.append(f"<tr>{head}<td>{' '.join(marks)}</td></tr>")
+    where = every[0].device
+    if every[1:]:
+        others = " or ".join(data.device for data in every[1:])
+        where += f"; what it has no records of, on {others}"
+    heads = "<th scope=col>paper</th><th scope=col>its claims, here</th>"
+    head = f"<thead class=unseen><tr>{heads}</tr></thead>"
+    table = f"<table class=papers>{head}<tbody>{''.join(lines)}</tbody></table>"
+    return f"{table}<p class=note>On {escape(where)}.</p>"
+
+
+def verdict(told, text):
+    return f'<span class="verdict {told or "none"}">{text}</span>'
 
 
 def claims_section(rows, devices):
@@ -222,45 +195,36 @@ def claims_section(rows, devices):
         if paper != last:
             lines.append(f"<tr><th colspan={width} scope=rowgroup>{escape(paper)}</th></tr>")
         last = paper
-        ours_of = "".join(
-            f'<td><span class="verdict {of.verdict or "none"}">{of.told}</span>{escape(of.text)}</td>'
-            for of in found
-        )
-        lines.append(
-            f'<tr><td>{escape(claim)} (<a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a>)</td>'
-            f"<td>{escape(theirs)}</td>{ours_of}</tr>"
-            + (f"<tr class=why><td colspan={width}>{escape(why)}</td></tr>" if why else "")
-        )
-    head = "".join(
-        f"<th scope=col>{escape(h)}</th>"
-        for h in ["claim, and why it moved", "there", *(f"here: {device}" for device in devices)]
+        chart = f'<a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a>'
+        cells = [f"{escape(claim)} ({chart})", escape(theirs)]
+        cells += [verdict(of.verdict, of.told) + escape(of.text) for of in found]
+        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        if why:
+            lines.append(f"<tr class=why><td colspan={width}>{escape(why)}</td></tr>")
+    heads = ["claim, and why it moved", "there", *(f"here: {device}" for device in devices)]
+    head = "".join(f"<th scope=col>{escape(h)}</th>" for h in heads)
+    table = (
+        f"<table class=claims><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     )
-    return (
-        f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
-        "means, as the papers' are.</p>"
-    )
+    region = "class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'"
+    note = f"{escape(claims.RULES)} Warm times; averages are arithmetic means, as the papers' are."
+    return f"<div {region}>{table}</div><p class=note>{note}</p>"
 
 
 def paper_section(title, module, data):
     parts = [f"<h3>{escape(title)}</h3>"]
     for name in module.FIGURES:
         figure, notes = figures.draw(name, data)
+        note, caption = escape(" ".join(notes)), figures.about(name)
         if figure is None:
-            parts.append(
-                f'<p class=note id="figure-{name}">{escape(name)}: {escape(" ".join(notes))}</p>'
-            )
+            parts.append(f'<p class=note id="figure-{name}">{escape(name)}: {note}</p>')
             continue
-        caption = figures.about(name)
-        parts.append(
-            f'<figure id="figure-{name}">{image(figure, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
-            f"<p class=note>{escape(' '.join(notes))} Again: <code>make figures ARGS={name}</code></p>"
-        )
-    for make in module.TABLES.values():
-        table = make(data)
-        parts.append(
-            f"<details><summary>Table: {escape(table.title)}</summary>\n{table.html()}</details>"
-        )
+        inside = f"{image(figure, caption)}<figcaption>{escape(caption)}</figcaption>"
+        parts.append(f'<figure id="figure-{name}">{inside}</figure>')
+        parts.append(f"<p class=note>{note} Again: <code>make figures ARGS={name}</code></p>")
+    for table in (make(data) for make in module.TABLES.values()):
+        summary = f"<summary>Table: {escape(table.title)}</summary>"
+        parts.append(f"<details>{summary}\n{table.html()}</details>")
     return "\n".join(parts)
 
 
@@ -268,19 +232,17 @@ def page(data, others=()):
     """The page, with figures and claims of `data`, and measurements of `others` too."""
     every = [data, *others]
     rows = list(claims.judged(every))
-    payload = measurements(every)
+    payload, count = measurements(every), sum(on_gpu(r) for d in every for r in d.times.values())
+    sizes = [f"{len(payload[what])} {what}" for what in ("kernels", "matrices")]
+    summary = f"{count:,} measurements, {', '.join(sizes)}; {', '.join(d.device for d in every)}"
+    sections = [paper_section(*of, data) for of in figures.MODULES.items()]
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
-        "summary": escape(
-            f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
-            f"kernels, {len(payload['matrices'])} matrices; {', '.join(d.device for d in every)}"
-        ),
+        "summary": escape(summary),
         "claims_summary": claims_summary(rows, every),
         "claims": claims_section(rows, [data.device for data in every]),
         "machine": machines(every).html(),
-        "papers": "\n".join(
-            paper_section(title, module, data) for title, module in figures.MODULES.items()
-        ),
+        "papers": "\n".join(sections),
         "data": packed(payload),
         "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
     }
@@ -297,10 +259,8 @@ def own(file):
             "make run BACKEND=cuda ARGS='--json FILE' writes both"
         )
     if without := sum(not has_baseline(row) for row in read([file])):
-        print(
-            f"{file}: {without:,} measurements without a row-free baseline are left out",
-            file=sys.stderr,
-        )
+        what = f"{without:,} measurements without a row-free baseline"
+        print(f"{file}: {what} are left out", file=sys.stderr)
     for row in data.times.values():
         row["device"] += f" ({file.name})"
     return data
@@ -308,19 +268,10 @@ def own(file):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--device",
-        default="NVIDIA_H200",
-        help="a directory of plots/results, whose figures and claims the page shows",
-    )
-    parser.add_argument(
-        "--records",
-        type=Path,
-        nargs="*",
-        default=[],
-        metavar="FILE",
-        help="your own records, beside these",
-    )
+    about = "a directory of plots/results, whose figures and claims the page shows"
+    parser.add_argument("--device", default=figures.DEVICE, help=about)
+    about = {"metavar": "FILE", "help": "your own records, beside these"}
+    parser.add_argument("--records", type=Path, nargs="*", default=[], **about)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
     arguments = parser.parse_args(argv)
     others = [Data(name) for name in device_names() if name != directory_of(arguments.device).name]
