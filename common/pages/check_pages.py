@@ -52,10 +52,8 @@ MEASURE = re.compile(
 )
 BOUND = re.compile(r"<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
 FIXED = re.compile(r"^<!-- fixed: (.+?) -->$", re.DOTALL | re.MULTILINE)
-BLOCK = re.compile(
-    r"^<!-- (output|code|table|steps|claims|ladder|reproduce|time_model)\b.*?^<!-- end -->$",
-    re.DOTALL | re.MULTILINE,
-)
+KINDS = "output|code|table|steps|claims|ladder|reproduce|time_model"
+BLOCK = re.compile(rf"(?ms)^<!-- ({KINDS})\b.*?^<!-- end -->$")
 LADDER = re.compile(r"^<!-- ladder:.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
 WRITTEN_BY_SCRIPTS = ("plots/figures/TABLES.md", "plots/figures/README.md")
@@ -65,9 +63,8 @@ def pages(root):
     """Every Markdown file and exercise.ini, without what was built, downloaded or unpacked."""
     for path in sorted([*root.rglob("*.md"), *root.rglob("exercise.ini")]):
         parts = path.relative_to(root).parts
-        if parts[0] not in ("build", "handouts", "data") and not any(
-            part.startswith(".") and part != ".github" for part in parts
-        ):
+        is_hidden = any(part.startswith(".") and part != ".github" for part in parts)
+        if not is_hidden and parts[0] not in ("build", "handouts", "data"):
             yield path
 
 
@@ -84,22 +81,15 @@ def main_text(text):
 def counts(text):
     """(words, lines) of the main text."""
     seen = main_text(text)
-    words = sum(
-        any(c.isalnum() for c in word)
-        for word in re.sub(r"^```.*", "", seen, flags=re.MULTILINE).split()
-    )
-    return words, len(seen.splitlines())
+    words = re.sub(r"(?m)^```.*", "", seen).split()
+    return sum(any(map(str.isalnum, word)) for word in words), len(seen.splitlines())
 
 
 def limits_of(name):
-    return next(
-        (
-            limits
-            for pattern, *limits in LIMITS
-            if name.match(pattern) and len(name.parts) == len(Path(pattern).parts)
-        ),
-        (None, None),
-    )
+    for pattern, *limits in LIMITS:
+        if name.match(pattern) and len(name.parts) == len(Path(pattern).parts):
+            return limits
+    return None, None
 
 
 def anchors(path):
@@ -148,12 +138,9 @@ def unbound_numbers(text):
     """(line, number with its unit) of each that nothing keeps up to date."""
     if EXEMPT.search(text):
         return
-    known = {
-        figure.replace(",", "")
-        for block in BLOCK.finditer(text)
-        for figure in re.findall(FIGURE, block[0])
-        if sum(map(str.isdigit, figure)) > 2
-    } | {"0", "100"}
+    known = {"0", "100"}
+    for block in BLOCK.finditer(text):
+        known |= {figure for figure in figures_in(block[0]) if sum(map(str.isdigit, figure)) > 2}
     for listed in FIXED.findall(text):
         known |= figures_in(re.sub(r"\([^()]*\)", "", listed))
     bound = [  # (from where, to where, its numbers)
@@ -161,25 +148,15 @@ def unbound_numbers(text):
         for match in BOUND.finditer(text)
     ]
     seen = text
-    for pattern in (
-        BLOCK,
-        FENCE,
-        COMMENT,
-        re.compile(r"^    .*$", re.MULTILINE),
-        re.compile(r"`[^`\n]*`"),
-    ):
-        seen = pattern.sub(blank, seen)
+    for pattern in (BLOCK, FENCE, COMMENT, r"(?m)^    .*$", r"`[^`\n]*`"):
+        seen = re.sub(pattern, blank, seen)
     for match in MEASURE.finditer(seen):
-        line = seen.count("\n", 0, match.start())
-        here = set().union(
-            *(
-                figures
-                for begin, end, figures in bound
-                if text.count("\n", 0, begin) <= line <= text.count("\n", 0, end)
-            )
-        )
-        if not figures_in(match[0]) <= known | here:
-            yield seen.count("\n", 0, match.start()) + 1, " ".join(match[0].split())
+        line, here = seen.count("\n", 0, match.start()), set(known)
+        for begin, end, figures in bound:
+            if text.count("\n", 0, begin) <= line <= text.count("\n", 0, end):
+                here |= figures
+        if not figures_in(match[0]) <= here:
+            yield line + 1, " ".join(match[0].split())
 
 
 def comments_in_text(text):

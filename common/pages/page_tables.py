@@ -7,6 +7,7 @@ import re
 import statistics
 
 import columns
+from ladder import STEPS
 from ours import by_step
 from published import published
 from records import (
@@ -15,7 +16,7 @@ from records import (
     TIME_CLASSES,
     Data,
     bandwidth,
-    code_note,
+    daggers,
     code_state,
     data_sheet,
     format_bytes,
@@ -38,21 +39,21 @@ class BlockError(Exception):
     """A block that cannot be filled; the text says why."""
 
 
+def setup_of(record):
+    return record["setup_ms"] + record["preprocess_ms"]
+
+
+def share_of_copy(record):
+    return 100 * bandwidth(record) / record["copy_gb_per_s"]
+
+
 # name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named baseline.
 COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
     "gb_per_s": ("GB/s of what the format must move, warm", bandwidth, True),
-    "of_copy": (
-        "% of the bytes per second of a copy, warm",
-        lambda r: 100 * bandwidth(r) / r["copy_gb_per_s"],
-        True,
-    ),
-    "setup_ms": (
-        "milliseconds of setup and preprocess",
-        lambda r: r["setup_ms"] + r["preprocess_ms"],
-        False,
-    ),
+    "of_copy": ("% of the bytes per second of a copy, warm", share_of_copy, True),
+    "setup_ms": ("milliseconds of setup and preprocess", setup_of, False),
     **{
         column.name: (column.in_tables, operator.itemgetter(column.name), False)
         for column in columns.COLUMNS
@@ -66,8 +67,8 @@ def break_even(record, rival):
     """Products after which a kernel is ahead of a rival, both with their setup; None if never."""
     if not rival or milliseconds(rival) <= milliseconds(record):
         return None
-    setup, rivals = (r["setup_ms"] + r["preprocess_ms"] for r in (record, rival))
-    return max(math.ceil((setup - rivals) / (milliseconds(rival) - milliseconds(record))), 1)
+    gain = milliseconds(rival) - milliseconds(record)
+    return max(math.ceil((setup_of(record) - setup_of(rival)) / gain), 1)
 
 
 def find_matrix(records, name):
@@ -130,10 +131,8 @@ class RecordTable:
         self.published = wanted.get("published")
         self.is_slide = "slide" in wanted
         if self.rival:
-            self.title, self.more_is_better = (
-                f"Products after which setup pays off against {self.rival}",
-                False,
-            )
+            self.title = f"Products after which setup pays off against {self.rival}"
+            self.more_is_better = False
         self.records = [r for r in everything if r["precision"] == self.precision]
         self.displayed, self.ties = [], False
         # By how long a product of `fast` takes, and by kernel.
@@ -159,20 +158,17 @@ class RecordTable:
             other = next((r for r in mine if r["kernel"] == self.rival), None)
             self.displayed.extend([other] if other else [])
             return break_even(best, other), ""
-        note = (
-            best["kernel"].removeprefix("cusparse_")
-            if best_of(kernel)
-            else re.sub(" (a|per) row$", "", best["choice"])
-        )
-        return self.value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
+        note = best["kernel"].removeprefix("cusparse_")
+        if not best_of(kernel):
+            note = re.sub(" (a|per) row$", "", best["choice"])
+        return self.value(best), (note + " †" * (code_state(best) == OTHER_CODE)).strip()
 
     def as_speedups(self, matrix, cells):
         """How many times as fast as each of `cells` the kernel `fast` is."""
         own = self.cell(matrix, self.fast)[0]
-        cells = [
-            (own and figure and (own / figure if self.more_is_better else figure / own), "")
-            for figure, _ in cells
-        ]
+        for k, (figure, _) in enumerate(cells):
+            ratio = own and figure and (own / figure if self.more_is_better else figure / own)
+            cells[k] = ratio, ""
         if own:
             of_class = self.ratios[time_class(milliseconds(self.displayed[-1]))]
             for kernel, (ratio, _) in zip(self.kernels, cells):
@@ -181,28 +177,17 @@ class RecordTable:
 
     def bold(self, matrix, cells):
         """The best of the kernels named one by one, and those that tie with it."""
-        ours = {
-            k: c[0]
-            for c, k in zip(cells, self.kernels)
-            if c[0] is not None and ":" not in k and k != "baseline"
-        }
+        named = {k: c[0] for c, k in zip(cells, self.kernels) if ":" not in k and k != "baseline"}
+        ours = {k: figure for k, figure in named.items() if figure is not None}
         if len(ours) < 2 or self.fast or self.rival:
             return []
         best = self.best(ours.values())
         bold = [k for k, figure in ours.items() if figure == best]
-        timed = (
-            {r["kernel"]: r for r in self.records if r["matrix"] == matrix and "cold_ms" in r}
-            if self.column in FOLLOW_TIME
-            else {}
-        )
-        tied = [
-            k
-            for k in ours
-            if k not in bold
-            and bold[0] in timed
-            and k in timed
-            and is_tie(timed[bold[0]], timed[k])
-        ]
+        timed = {r["kernel"]: r for r in self.records if r["matrix"] == matrix and on_gpu(r)}
+        if self.column not in FOLLOW_TIME or bold[0] not in timed:
+            return bold
+        others = [k for k in ours if k not in bold and k in timed]
+        tied = [k for k in others if is_tie(timed[bold[0]], timed[k])]
         self.ties = self.ties or bool(tied)
         return bold + tied
 
@@ -219,25 +204,15 @@ class RecordTable:
         if self.fast:
             cells = self.as_speedups(full, cells)
         bold = self.bold(full, cells)
-        texts = [
-            self.text(figure, note, kernel in bold)
-            for (figure, note), kernel in zip(cells, self.kernels)
-        ]
-        star = "" if matrix["source"] != "stand-in" else " (stand-in)"
-        return [
-            (name if self.is_slide else full) + star,
-            f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}",
-            *texts,
-        ]
+        texts = [self.text(*cell, kernel in bold) for cell, kernel in zip(cells, self.kernels)]
+        label = (name if self.is_slide else full) + " (stand-in)" * (matrix["source"] == "stand-in")
+        return [label, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts]
 
     def caption(self):
         full_names = {find_matrix(self.records, name) for name in self.matrices}
         asked = self.kernels + ([self.fast] if self.fast else [])
-        shown = [
-            r
-            for r in self.records
-            if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)
-        ]
+        shown = [r for r in self.records if r["matrix"] in full_names]
+        shown = [r for r in shown if any(matches(r["kernel"], k) for k in asked)]
         devices = ", ".join(sorted({r["device"] for r in shown if "device" in r}))
         # Drivers and versions are below the fold; update() makes the link relative to the page.
         caption = f"{self.title}; {self.precision}; {devices if self.is_slide else f'[{devices}]({VERSIONS})'}."
@@ -246,11 +221,8 @@ class RecordTable:
         named = any(not best_of(k) and k != "baseline" for k in self.kernels)
         if named and len(self.kernels) > 1 and not self.fast and not self.rival:
             others = any(best_of(k) or k == "baseline" for k in self.kernels)
-            caption += (
-                " Bold: the best, not counting cuSPARSE and the baseline"
-                if others
-                else " Bold: the best of the kernels here"
-            )
+            of = ", not counting cuSPARSE and the baseline" if others else " of the kernels here"
+            caption += f" Bold: the best{of}"
             caption += ", and what ties with it: their spreads overlap." if self.ties else "."
         return caption
 
@@ -258,31 +230,23 @@ class RecordTable:
         """A Markdown table and the line that says what it shows."""
         rows = [self.row(name) for name in self.matrices]
         # Setup takes longer while other processes prepare matrices.
-        beside = (
-            [r for r in self.displayed if not r.get("alone")]
-            if self.rival or self.column == "setup_ms"
-            else []
-        )
+        is_of_setup = self.rival or self.column == "setup_ms"
+        beside = is_of_setup and [r for r in self.displayed if not r.get("alone")]
         if self.rival and beside:
-            return (
-                f"Products after which setup pays off against {self.rival}: withdrawn, since setup was measured while other "
-                "processes prepared matrices; `make bench SET=setup` measures it alone.\n"
-            )
+            why = "since setup was measured while other processes prepared matrices"
+            return f"{self.title}: withdrawn, {why}; `make bench SET=setup` measures it alone.\n"
         if self.fast:
             self.title = f"How many times as fast as the others {self.fast} is: {self.title}"
             for name, of_kernel in self.ratios.items():
-                means = [
-                    number(statistics.geometric_mean(r)) if r else "—" for r in of_kernel.values()
-                ]
+                mean = statistics.geometric_mean
+                means = [number(mean(r)) if r else "—" for r in of_kernel.values()]
                 if any(of_kernel.values()):
                     rows.append([f"geometric mean, {name}", "", *means])
         if self.published:
-            given = {
-                row["kernel"]: row["speedup"]
-                for row in published(self.published).where(precision=self.precision)
-            }
+            theirs = published(self.published).where(precision=self.precision)
+            given = {row["kernel"]: row["speedup"] for row in theirs}
             rows.append(["the paper", "", *(given.get(kernel, "") for kernel in self.kernels)])
-        notes = [f"† {note}" for note in code_note(self.displayed)]
+        notes = daggers(self.displayed)
         if beside:
             notes.append("Measured while other processes prepared matrices, which can lengthen it.")
         heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in self.kernels)]
@@ -292,17 +256,6 @@ class RecordTable:
 
 # --- All steps ------------------------------------------------------------------------------------
 
-IDEAS = {
-    1: "the loops, on one core",
-    2: "one thread per row",
-    3: "lanes share a row",
-    4: "equal nonzeros per thread, atomics",
-    5: "segmented scan",
-    6: "products in shared memory, one pass",
-    7: "warps fetch their rows",
-    8: "other formats",
-    9: "block diagonals",
-}
 CSR_OR_COO = ["cusparse_csr*", "cusparse_spmvop*", "cusparse_coo*"]
 CUSPARSE = {  # rows below the steps
     "cuSPARSE, CSR, ALG1": ["cusparse_csr_alg1"],
@@ -337,29 +290,31 @@ def steps_page(arguments, results=None):
 
     best = {matrix: by_step(data, matrix, precision) for matrix in matrices}
     rows = []
-    for step, idea in IDEAS.items():
+    for step, (idea, *_) in STEPS.items():
+        if step == 10:  # has no product on one GPU
+            continue
         (room,) = (path.name for path in ROOT.glob(f"{step:02}_*"))
         of = {m: best[m].get(step) for m in matrices}
         if step == 1:
             of = {m: data.fastest(m, precision, ["csr_sequential"], gpu=False) for m in matrices}
-        rows.append(
-            [f"[{step:02}]({room}/README.md) {idea}", *(cell(*each) for each in of.items())]
-        )
+        cells = [cell(*each) for each in of.items()]
+        rows.append([f"[{step:02}]({room}/README.md) {idea}", *cells])
     for head, patterns in CUSPARSE.items():
         rows.append([head, *(cell(m, data.fastest(m, precision, patterns)) for m in matrices)])
     names = "; ".join(f"{head}: {m} ({data.source(m)})" for m, head in matrices.items())
     l2 = data_sheet(data.device, "l2_bytes") or 0
-    fits_in = [
-        head
-        for m, head in matrices.items()
-        if any(format_bytes(r) <= l2 for r in best[m].values() if r["format"] == "CSR")
-    ]
+    small = {
+        m for m in best for r in best[m].values() if r["format"] == "CSR" and format_bytes(r) <= l2
+    }
+    fits_in = " and ".join(head for m, head in matrices.items() if m in small)
     caption = (
-        f"GFLOP/s of each step's fastest kernel, warm, {precision}, [{data.device}]({VERSIONS}). In brackets: share of the speed of "
-        "cuSPARSE's fastest for CSR or COO, and share of a copy's bytes per second, counted in the kernel's own format"
-        + f" ({' and '.join(fits_in)} fit in the L2)" * bool(fits_in)
-        + ". Dash: refused. [10](10_multigpu/README.md): several GPUs."
+        f"GFLOP/s of each step's fastest kernel, warm, {precision}, [{data.device}]({VERSIONS}). "
     )
-    heads = ["step", *matrices.values()]
-    notes = [names + ".", *(f"† {note}" for note in code_note(shown))]
-    return f"{caption}\n\n{Table('', heads, rows, notes).markdown()}"
+    caption += (
+        "In brackets: share of the speed of cuSPARSE's fastest for CSR or COO, and share of a "
+    )
+    caption += "copy's bytes per second, counted in the kernel's own format"
+    caption += f" ({fits_in} fit in the L2)" * bool(fits_in)
+    caption += ". Dash: refused. [10](10_multigpu/README.md): several GPUs."
+    table = Table("", ["step", *matrices.values()], rows, [names + ".", *daggers(shown)])
+    return f"{caption}\n\n{table.markdown()}"

@@ -90,9 +90,8 @@ def placeholders(scratch):
         r"(path/to/)?(mine|csr_vector)\.cuh": kernel,
         r"\bmine\.cu\b": ROOT / "10_multigpu/minimal.cu",
     }
-    return names | {
-        rf"\b{name}\.jsonl": scratch / f"{name}.jsonl" for name in ("records", "run", "trace")
-    }
+    lines = ("records", "run", "trace")
+    return names | {rf"\b{name}\.jsonl": scratch / f"{name}.jsonl" for name in lines}
 
 
 def prepared(command, names, targets):
@@ -108,31 +107,19 @@ def run_bash(command):
     """Runs a command in the root of the repository, on the CPU backend."""
     # Threads that wait for each other without spinning: times stand even if the machine is busy.
     environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8", OMP_WAIT_POLICY="passive")
-    for name in (
-        "MAKEFLAGS",
-        "MAKELEVEL",
-        "MFLAGS",
-        "ARGS",
-    ):  # this script may be run by make, with ARGS of its own
+    # This script may be run by make, with ARGS of its own.
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS"):
         environment.pop(name, None)
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    bash = ["bash", "-o", "pipefail", "-c", command]
+    pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    return subprocess.run(bash, cwd=ROOT, env=environment, **pipes)
 
 
 def run(command):
     """What went wrong with a command, or nothing."""
     done = run_bash(command)
-    return (
-        f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}"
-        if done.returncode
-        else ""
-    )
+    text = f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}"
+    return text if done.returncode else ""
 
 
 def run_recipe():
@@ -148,11 +135,9 @@ def run_recipe():
         wrong = run(f"set -e\n{before}")
         (step / "two_sums.cuh").write_text(kernel, encoding="utf-8")
         wrong = wrong or ("" if mark else "the line '# write ...' is missing") or run(after)
+        of_02 = r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland"
         for file in step.glob("*.cu"):
-            left = re.findall(
-                r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland",
-                file.read_text(encoding="utf-8"),
-            )
+            left = re.findall(of_02, file.read_text(encoding="utf-8"))
             wrong = wrong or (f"{file.name} still holds {', '.join(left)}" if left else "")
         return wrong
     finally:
@@ -165,16 +150,10 @@ def main():
     parser.add_argument("--list", action="store_true", help="run nothing")
     arguments = parser.parse_args()
     texts = {page: page.read_text(encoding="utf-8") for page in pages(ROOT) if page.suffix == ".md"}
-    shown = {
-        " ".join(command.split()) for text in texts.values() for command in OUTPUT.findall(text)
-    }
-    targets = set(
-        re.findall(
-            r"^([a-z_-]+[a-z0-9]*):.*##",
-            (ROOT / "Makefile").read_text(encoding="utf-8"),
-            re.MULTILINE,
-        )
-    )
+    outputs = sum(map(OUTPUT.findall, texts.values()), [])
+    shown = {" ".join(command.split()) for command in outputs}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"(?m)^([a-z_-]+[a-z0-9]*):.*##", makefile))
     done, failed = {}, 0
     with tempfile.TemporaryDirectory() as scratch:
         names = placeholders(Path(scratch))
@@ -190,19 +169,16 @@ def main():
                     continue
                 wrong = run(prepared(command, names, targets))
                 failed += bool(wrong)
-                print(
-                    f"{'FAILED' if wrong else 'ok':6} {time.monotonic() - start:5.0f} s  {command}",
-                    flush=True,
-                )
+                took = f"{time.monotonic() - start:5.0f} s"
+                print(f"{'FAILED' if wrong else 'ok':6} {took}  {command}", flush=True)
                 if wrong:
                     print(f"{page.relative_to(ROOT)}: {wrong}", file=sys.stderr)
     if not arguments.list:
         wrong = run_recipe()
         failed += bool(wrong)
         print(f"{'FAILED' if wrong else 'ok':6} the recipe for an added step\n{wrong}")
-    print(
-        f"{sum(why is None for why in done.values()) - failed} passed, {failed} failed; {sum(map(bool, done.values()))} elsewhere"
-    )
+    others = sum(map(bool, done.values()))
+    print(f"{len(done) - others - failed} passed, {failed} failed; {others} elsewhere")
     return 1 if failed else 0
 
 

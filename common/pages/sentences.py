@@ -47,13 +47,11 @@ def keys_of(words):
 def measured(what, keys):
     """Values of A or A/B, one per matrix and precision (of A alone: and kernel)."""
     first, _, second = what.partition("/")
-    unknown = (
-        set(keys) - OWN_KEYS - {"device", "matrices", "precision", "program", "column", "only"}
-    )
-    if unknown or "matrices" not in keys:
-        raise BlockError(
-            f"unknown: {', '.join(sorted(unknown))}" if unknown else "a number needs matrices="
-        )
+    unknown = set(keys) - OWN_KEYS - set("device matrices precision program column only".split())
+    if unknown:
+        raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
+    if "matrices" not in keys:
+        raise BlockError("a number needs matrices=")
     column = COLUMNS.get(keys.get("column", "warm_us"))
     if column is None:
         raise BlockError(f"no column {keys['column']}; there are {', '.join(COLUMNS)}")
@@ -63,20 +61,12 @@ def measured(what, keys):
     for precision in keys.get("precision", "f64").split(","):
         mine = [r for r in records if r["precision"] == precision]
         names = [name.replace(";", ",") for name in keys["matrices"].split(",")]
-        for name in (
-            names
-            if "only" not in keys
-            else [name for name in names if re.search(keys["only"], name)]
-        ):
+        for name in (name for name in names if re.search(keys.get("only", ""), name)):
             full = find_matrix(mine, name)
+            of = [r for r in mine if r["matrix"] == full]
             found = [
-                [
-                    value(r)
-                    for r in mine
-                    if r["matrix"] == full and matches(r["kernel"], f"best:{kernels}")
-                ]
-                for kernels in (first, second)
-                if kernels
+                [value(r) for r in of if matches(r["kernel"], f"best:{kernels}")]
+                for kernels in filter(None, (first, second))
             ]
             if not all(found):
                 raise BlockError(f"no record of {what} on {name} in {precision}")
@@ -104,16 +94,12 @@ def steps_of(keys):
     device = keys.pop("device", "NVIDIA_H200")
     if "matrices" in keys:
         keys["matrix"] = keys.pop("matrices").replace(";", ",")
-    rows = [
-        r
-        for r in records_of(device, None, "multigpu")
-        if "best_step_ms" in r and all(str(r.get(key)) == value for key, value in keys.items())
-    ]
+    rows = [r for r in records_of(device, None, "multigpu") if "best_step_ms" in r]
+    rows = [r for r in rows if all(str(r.get(key)) == value for key, value in keys.items())]
     found = {(r["matrix"], r["gpus"]): 1e3 * r["best_step_ms"] for r in rows}
     if not found or len(found) < len(rows):
-        raise BlockError(
-            f"{len(rows)} records of {device} with {keys}, of {len(found)} matrices and numbers of GPUs"
-        )
+        of = f"of {len(found)} matrices and numbers of GPUs"
+        raise BlockError(f"{len(rows)} records of {device} with {keys}, {of}")
     return found
 
 

@@ -70,7 +70,7 @@ class Tables(unittest.TestCase):
             [f"[{step:02}]"[:4] for step in range(1, 10)] + ["cuSP"] * 3,
         )
         self.assertTrue(rows[2].endswith("| 0.01 (2%) |"), rows[2])  # no share of a GPU's copy
-        self.assertIn("lanes share a row | 1.00 (160%, 0.2%) |", rows[4])
+        self.assertIn("several lanes per row | 1.00 (160%, 0.2%) |", rows[4])
         self.assertRegex(rows[7], r"\| 2\.50 \(400%, 0.5%\) † \|$")
         self.assertTrue(rows[9].endswith("| — |"))
         self.assertIn("CSR, ALG1 | 0.50 (80%,", rows[11])

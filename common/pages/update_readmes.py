@@ -64,10 +64,8 @@ from records import ROOT, Data, RecordError
 from run_commands import run_bash
 from sentences import fill_numbers
 
-BLOCK = re.compile(
-    r"^<!-- (output|code|table|steps|claims|ladder|reproduce)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$",
-    re.DOTALL | re.MULTILINE,
-)
+BEGIN = r"^<!-- (output|code|table|steps|claims|ladder|reproduce)\b"
+BLOCK = re.compile(rf"(?ms){BEGIN}([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$")
 END = "<!-- end -->"
 
 
@@ -78,9 +76,8 @@ def run_command(command, expected_status=0, cut=None):
     """A fenced block of the command and of what it prints on stdout, without the lines `cut`."""
     done = run_bash(command)
     if done.returncode != expected_status:
-        raise BlockError(
-            f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}"
-        )
+        status = f"exit status {done.returncode}, not {expected_status}"
+        raise BlockError(f"{status}: {done.stderr.strip()[-500:]}")
     # Which backend and why is for the reader's machine to say, not for the one that wrote this.
     text = re.sub(r"^(backend: cpu) \([^)]*\)", r"\1", done.stdout, flags=re.MULTILINE)
     # Nor is it of interest where the repository lies on it.
@@ -89,9 +86,7 @@ def run_command(command, expected_status=0, cut=None):
     text = re.sub(r"^--  +mkl_csr .*\n", "", text, flags=re.MULTILINE)
     if cut:
         first, last = (re.escape(part) for part in cut)
-        text, cuts = re.subn(
-            rf"^{first}.*?(?=^{last})", "[...]\n\n", text, 1, re.DOTALL | re.MULTILINE
-        )
+        text, cuts = re.subn(rf"(?ms)^{first}.*?(?=^{last})", "[...]\n\n", text, count=1)
         if not cuts:
             raise BlockError(f"nothing to cut from '{cut[0]}' to '{cut[1]}'")
     language = "diff" if command.startswith("diff") else "text"
@@ -151,9 +146,7 @@ def quote_code(arguments):
 def make_claims(arguments):
     match = re.fullmatch(r"device=(\S+)( short=yes)?", arguments)
     if not match:
-        raise BlockError(
-            "claims need device=DEVICE[,DEVICE], short=yes if you like, and nothing else"
-        )
+        raise BlockError("claims need device=DEVICE[,DEVICE], short=yes if you like, no more")
     devices = [Data(device) for device in match[1].split(",")]
     return (claims.short_table if match[2] else claims.claims_table)(*devices).markdown()
 
@@ -181,13 +174,9 @@ def fill(kind, options, argument):
         raise BlockError(f"what is '{options.strip()}'?")
     if kind == "code":
         return quote_code(argument)
-    page = {
-        "ladder": make_ladder,
-        "claims": make_claims,
-        "steps": steps_page,
-        "reproduce": reproduce.page,
-    }.get(kind, lambda of: RecordTable(of).page())
-    return f"\n{page(argument)}\n"
+    page = {"ladder": make_ladder, "claims": make_claims, "steps": steps_page}
+    page |= {"reproduce": reproduce.page, "table": lambda of: RecordTable(of).page()}
+    return f"\n{page[kind](argument)}\n"
 
 
 def update(text, with_commands=True, to_root=""):
@@ -198,9 +187,7 @@ def update(text, with_commands=True, to_root=""):
     def replace(match):
         kind, options, argument, old = match.groups()
         marker = match[0][: match.start(4) - match.start()]
-        if re.search(
-            r"^<!-- (output|code|table|steps|claims|ladder|reproduce)\b", old, re.MULTILINE
-        ):
+        if re.search(BEGIN, old, re.MULTILINE):
             failed.append((marker.strip(), f"no {END} before the next block"))
             return match[0]
         try:
@@ -208,9 +195,9 @@ def update(text, with_commands=True, to_root=""):
         except (BlockError, RecordError) as error:
             failed.append((marker.strip(), str(error)))
             return match[0]
-        if new is not None and kind in ("table", "steps"):
+        if kind in ("table", "steps"):
             new = new.replace(f"({VERSIONS})", f"({to_root}{VERSIONS[1:]})")
-        if new is not None and kind == "ladder":
+        if kind == "ladder":
             new = new.replace(f"({ladder.FOLDER}", f"({to_root}{ladder.FOLDER}")
         if new is None or (masked(new) == masked(old) if kind == "output" else new == old):
             return match[0]
