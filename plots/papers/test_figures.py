@@ -5,6 +5,7 @@ import contextlib
 import copy
 import gzip
 import io
+import itertools
 import json
 import math
 import re
@@ -28,14 +29,11 @@ import scaling
 import style
 from published import published
 from records import STAND_IN, Data, gflops, stand_ins
-from sample_records import RUN_ID, Scratch, quartiles, record, write
+from sample_records import Scratch, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=3", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
-GENERAL = (
-    "he_gao_2016_table2",
-    "bylina_2011_table2",
-    "lightspmv_poster_matrices",
-)  # tables whose matrices are no Markov chains
+# Tables whose matrices are no Markov chains.
+GENERAL = "he_gao_2016_table2", "bylina_2011_table2", "lightspmv_poster_matrices"
 MATRICES = {
     matrix: nonzeros
     for table in (*GENERAL, "bylina_2011_table3")
@@ -72,166 +70,93 @@ KERNELS = {  # name: (step, format, milliseconds in f64)
 def timed(kernel, matrix, precision, nnz, **changes):
     step, form, warm = KERNELS[kernel]
     warm *= (1 if precision == "f64" else 0.7) * nnz / 5000
-    return record(
-        kernel,
-        matrix,
-        warm,
-        step=step,
-        format=form,
-        precision=precision,
-        nnz=nnz,
-        source="stand-in" if matrix == "cant" else "file",
-        warm_ms=quartiles(warm, 0.98, 1.03),
-        cold_ms=quartiles(2 * warm, 0.98, 1.03),
-        **changes,
-    )
+    times = {"warm_ms": quartiles(warm, 0.98, 1.03), "cold_ms": quartiles(2 * warm, 0.98, 1.03)}
+    of = {
+        "step": step,
+        "format": form,
+        "precision": precision,
+        "nnz": nnz,
+        "source": source(matrix),
+    }
+    return record(kernel, matrix, warm, **times, **of, **changes)
+
+
+def source(matrix):
+    return "stand-in" if matrix == "cant" else "file"
 
 
 def on_host(kernel, matrix, precision):
-    return record(
-        kernel,
-        matrix,
-        0.5,
-        step=1,
-        precision=precision,
-        processor="Some CPU",
-        host=True,
-        cold_ms=None,
-        baseline=None,
-        source="stand-in" if matrix == "cant" else "file",
-    )
+    of = {"step": 1, "precision": precision, "processor": "Some CPU", "source": source(matrix)}
+    return record(kernel, matrix, 0.5, host=True, cold_ms=None, baseline=None, **of)
 
 
 def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
     """As step 10 writes it."""
-    return record(
-        kernel,
-        matrix,
-        1,
-        step=10,
-        norm=None if exchange == "none" else "first",
-        program="multigpu",
-        gpus=gpus,
-        partition=partition,
-        exchange=exchange,
-        steps=100,
-        step_ms={"loop": quartiles(milliseconds, 0.9, 1.2)},
-        one_gpu_step_ms=1.0,
-        parts=[{"busy_ms": 0.1, "nnz": 2500}, {"busy_ms": 0.12, "nnz": 2500}],
-        warm_ms=None,
-        cold_ms=None,
-        baseline=None,
-        source="stand-in",
-    )
+    of = {"program": "multigpu", "gpus": gpus, "partition": partition, "exchange": exchange}
+    of |= {"step": 10, "steps": 100, "norm": None if exchange == "none" else "first"}
+    of |= {"step_ms": {"loop": quartiles(milliseconds, 0.9, 1.2)}, "one_gpu_step_ms": 1.0}
+    of["parts"] = [{"busy_ms": busy, "nnz": 2500} for busy in (0.1, 0.12)]
+    nothing = dict.fromkeys(("warm_ms", "cold_ms", "baseline"))
+    return record(kernel, matrix, 1, source="stand-in", **of, **nothing)
 
 
 def large_set(directory):
     """All kernels on all matrices, one refusal, counters and looks."""
     kinds = {names[0]: 7000 for names in ours.KINDS.values()}
     everything = {**MATRICES, **dict.fromkeys(GRIDS, 9000), **kinds}
-    write(
-        directory / "GPU" / "a.jsonl",
-        [
-            timed(kernel, matrix, precision, nnz)
-            for matrix, nnz in everything.items()
-            for precision in ("f32", "f64")
-            for kernel in KERNELS
-            if (matrix, kernel) != ("rajat24", "hyb")
-        ],
-    )
-    write(
-        directory / "GPU" / "b.jsonl",
-        [
-            on_host(kernel, m, p)
-            for m in MATRICES
-            for p in ("f32", "f64")
-            for kernel in ("csr_openmp", "eigen_csr")
-        ],
-    )
-    write(
-        directory / "GPU" / "d.jsonl",
-        [
-            on_several(
-                "F1",
-                gpus,
-                partition,
-                exchange,
-                (1.1 if partition == "rows" else 1.05) / gpus + cost,
-            )
-            for gpus in (2, 4)
-            for partition in ("rows", "nonzeros")
-            for exchange, cost in (("none", 0), ("parts", 0.05))
-        ]
-        + [on_several("F1", 1, "nonzeros", "none", 1.0)]
-        + [
-            on_several("F1", gpus, "nonzeros", exchange, 0.9 / gpus, "pcsr_one_pass")
-            for gpus in (1, 2, 4)
-            for exchange in ("none", "stores")
-        ],
-    )
-    record_format.append(
-        directory / "GPU" / "a.jsonl",
-        [
-            json.dumps(
-                {
-                    "run": RUN_ID,
-                    "matrix": "rajat24",
-                    "precision": precision,
-                    "kernel": "hyb",
-                    "refused": "too wide",
-                }
-            )
-            for precision in ("f32", "f64")
-        ],
-    )
-    write(
-        directory / "GPU" / "alone" / "setup.jsonl",
-        [
-            timed(kernel, "G3_circuit", "f64", 5000, alone=True)
-            for kernel in ("csr_vector", "ell", "csr_adaptive")
-        ]
-        + [timed("csr_vector", "rajat24", "f64", 5000, alone=True)],
-    )
-    (directory / "matrices.jsonl").write_text(
-        "".join(
-            json.dumps(line) + "\n"
-            for line in [
-                {
-                    "matrix": {"name": name, "source": "file", "rows": 4, "cols": 4, "nnz": 5},
-                    "min_row": 1,
-                    "max_row": 2,
-                    "min_col": 1,
-                    "max_col": 2,
-                    "mean_row": 1.25,
-                    "dispersion": 0.1,
-                }
-                for name in ("af_shell9", "cont-300", "cant")
-            ]
-        )
-    )
+    folder = directory / "GPU"
+
+    def every(make, *lists):
+        return [make(*of) for of in itertools.product(*lists)]
+
+    def on_gpu(matrix, precision, kernel):
+        return timed(kernel, matrix, precision, everything[matrix])
+
+    records = every(on_gpu, everything, ("f32", "f64"), KERNELS)
+    refused = [r for r in records if (r["matrix"], r["kernel"]) == ("rajat24", "hyb")]
+    write(folder / "a.jsonl", [r for r in records if r not in refused])
+    write(folder / "b.jsonl", every(on_host, ("csr_openmp", "eigen_csr"), MATRICES, ("f32", "f64")))
+
+    def published_way(gpus, partition, exchange):
+        ms = (1.1 if partition == "rows" else 1.05) / gpus + 0.05 * (exchange == "parts")
+        return on_several("F1", gpus, partition, exchange, ms)
+
+    def our_way(gpus, exchange):
+        return on_several("F1", gpus, "nonzeros", exchange, 0.9 / gpus, "pcsr_one_pass")
+
+    several = every(published_way, (2, 4), ("rows", "nonzeros"), ("none", "parts"))
+    several += [on_several("F1", 1, "nonzeros", "none", 1.0)]
+    write(folder / "d.jsonl", several + every(our_way, (1, 2, 4), ("none", "stores")))
+    keys = ("run", "matrix", "precision", "kernel")
+    lines = [{**{key: r[key] for key in keys}, "refused": "too wide"} for r in refused]
+    record_format.append(folder / "a.jsonl", map(json.dumps, lines))
+    alone = [("csr_vector", "G3_circuit"), ("ell", "G3_circuit"), ("csr_adaptive", "G3_circuit")]
+    alone = [timed(*of, "f64", 5000, alone=True) for of in [*alone, ("csr_vector", "rajat24")]]
+    write(folder / "alone" / "setup.jsonl", alone)
+    look = {"min_row": 1, "max_row": 2, "min_col": 1, "max_col": 2}
+    look |= {"mean_row": 1.25, "dispersion": 0.1}
+    of = {"source": "file", "rows": 4, "cols": 4, "nnz": 5}
+    names = ("af_shell9", "cont-300", "cant")
+    looks = [json.dumps({"matrix": {"name": name, **of}, **look}) + "\n" for name in names]
+    (directory / "matrices.jsonl").write_text("".join(looks))
 
 
 def small_set(directory):
     """Three kernels on two matrices, as after an interrupted run."""
-    write(
-        directory / "GPU" / "a.jsonl",
-        [
-            timed(k, m, "f64", 5000)
-            for k in ("csr_scalar", "pcsr_texture", "cusparse_csr_alg1")
-            for m in ("G3_circuit", "cant")
-        ],
-    )
+    kernels = ("csr_scalar", "pcsr_texture", "cusparse_csr_alg1")
+    records = [timed(k, m, "f64", 5000) for k in kernels for m in ("G3_circuit", "cant")]
+    write(directory / "GPU" / "a.jsonl", records)
+
+
+def texts_of(found):
+    return [text.get_text() for text in found]
 
 
 class Case(Scratch):
     @classmethod
     def setUpClass(cls):
-        cls.sets = {}
-        for name, fill in (
-            ("large", large_set),
-            ("small", small_set),
-            ("none", lambda directory: None),
-        ):
+        cls.sets, fills = {}, {"large": large_set, "small": small_set, "none": lambda _: None}
+        for name, fill in fills.items():
             with tempfile.TemporaryDirectory() as directory:
                 fill(Path(directory))
                 cls.sets[name] = Data("GPU", directory)
@@ -255,13 +180,8 @@ class Everywhere(Case):
                         self.assertRegex(" ".join(notes), "`make bench.*`")
                         continue
                     for axes in figure.axes:
-                        self.assertTrue(
-                            axes.patches
-                            or axes.lines
-                            or axes.images
-                            or axes.texts
-                            or not axes.axison
-                        )
+                        drawn = [*axes.patches, *axes.lines, *axes.images, *axes.texts]
+                        self.assertTrue(drawn or not axes.axison)
 
     def notes_of(self, name, which):
         gaps = style.Gaps(self.sets[which])
@@ -269,55 +189,32 @@ class Everywhere(Case):
         return gaps.notes()
 
     def test_what_is_missing_is_named_with_its_command(self):
-        notes = self.notes_of("he_gao_2016_figure4", "small")
-        self.assertIn(
-            "Records of PCSR are missing on G3_circuit; `make bench SET=full KERNELS='pcsr_texture'`.",
-            notes,
-        )
+        notes, none = self.notes_of("he_gao_2016_figure4", "small"), "bylina_2011_figure12"
+        again = "`make bench SET=full KERNELS='pcsr_texture'`"
+        self.assertIn(f"Records of PCSR are missing on G3_circuit; {again}.", notes)
         self.assertTrue(any(note.startswith("Not measured yet: 2cubes_sphere, ") for note in notes))
-        self.assertIn(
-            "Not measured yet on GPU: `make bench SET=full` makes the records.",
-            self.notes_of("bylina_2011_figure12", "none"),
-        )
+        note = "Not measured yet on GPU: `make bench SET=full` makes the records."
+        self.assertIn(note, self.notes_of(none, "none"))
 
     def test_what_is_not_half_measured_is_not_drawn(self):
         for name, share in (("he_gao_2016_figure4", 1), ("lightspmv_levels", 0)):
-            self.assertEqual(
-                self.draw(name, "small"),
-                (
-                    None,
-                    [
-                        f"Of what this figure compares {share}% was measured on Some GPU; `make bench SET=full` makes the records."
-                    ],
-                ),
-            )
+            note = f"Of what this figure compares {share}% was measured on Some GPU; "
+            note += "`make bench SET=full` makes the records."
+            self.assertEqual(self.draw(name, "small"), (None, [note]))
         figure, notes = self.draw("ladder", "small")
         self.assertIsNone(figure)
-        self.assertIn(
-            "No records of 03 CSR vector, 04 atomic COO, 05 segmented scan, 07 LightSpMV, 08 ELL, HYB, DIA, SELL, 09 CDS on Some GPU: "
-            "`make bench SET=full`.",
-            notes,
-        )
+        missing = "03 CSR vector, 04 atomic COO, 05 segmented scan, 07 LightSpMV, 08 ELL, HYB, DIA, SELL, 09 CDS"
+        self.assertIn(f"No records of {missing} on Some GPU: `make bench SET=full`.", notes)
 
     def test_with_all_records_nothing_is_missing(self):
         for name in figures.FIGURES:
-            _, notes = self.draw(name)
-            self.assertEqual(
-                [
-                    n
-                    for n in notes
-                    if re.search(r"ot measured yet(?! on \d GPUs)| are missing on ", n)
-                ],
-                [],
-                name,
-            )
+            notes = "\n".join(self.draw(name)[1])
+            self.assertNotRegex(notes, r"ot measured yet(?! on \d GPUs)| are missing on ", name)
 
     def test_refusals_and_stand_ins_are_named(self):
         figure, notes = self.draw("bylina_2011_figure10")
-        self.assertIn("cant*", [text.get_text() for text in figure.axes[0].get_yticklabels()])
-        self.assertIn(
-            style.SOURCES["stand-in"], [text.get_text() for text in figure.legends[0].get_texts()]
-        )
+        self.assertIn("cant*", texts_of(figure.axes[0].get_yticklabels()))
+        self.assertIn(style.SOURCES["stand-in"], texts_of(figure.legends[0].get_texts()))
         self.assertIn(f"{STAND_IN[:-1]}: 1 of 8 matrices.", notes)
 
     def test_the_star_is_of_the_record_that_is_shown(self):
@@ -327,9 +224,8 @@ class Everywhere(Case):
         self.assertEqual([len(line.get_xdata()) for line in hollow], [1, 0])
         self.assertIn(f"{STAND_IN[:-1]}: 1 of 15 matrices.", notes)
         table = he_gao.TABLES["he_gao_2016_table5"](self.sets["large"])
-        self.assertEqual(
-            [row[0] for row in table.rows if row[0][:2] in ("F1", "ca")], ["F1*", "cage14"]
-        )
+        names = [row[0] for row in table.rows if row[0][:2] in ("F1", "ca")]
+        self.assertEqual(names, ["F1*", "cage14"])
         self.assertIn(STAND_IN, table.notes)
 
     def test_the_ladder_of_each_lesson_is_of_todays_records(self):
@@ -355,18 +251,19 @@ class Everywhere(Case):
         self.assertIn("| **03 several lanes per row** |", ladder.table(3))
 
     def test_times_of_other_code_are_named_wherever_they_are_shown(self):
-        stale = {"pcsr_one_pass", "csr_vector"}
-        self.patch(
-            records, "code_state", lambda r: records.OTHER_CODE if r["kernel"] in stale else None
+        stale, one, both = (
+            ("pcsr_one_pass", "csr_vector"),
+            "pcsr_one_pass",
+            "csr_vector, pcsr_one_pass",
         )
-        for name, kernels in {
-            **dict.fromkeys(("profile", "copy_share", "ladder", "speedup"), "pcsr_one_pass"),
-            **dict.fromkeys(
-                ("he_gao_2016_figure4_rates", "he_gao_2016_figure5"), "csr_vector, pcsr_one_pass"
-            ),
-            "he_gao_2016_figures_7_to_10": "pcsr_one_pass",
-            "break_even": "csr_vector",
-        }.items():
+        other = {kernel: records.OTHER_CODE for kernel in stale}
+        self.patch(records, "code_state", lambda r: other.get(r["kernel"]))
+        for name, kernels in (
+            *((name, one) for name in ("profile", "copy_share", "ladder", "speedup")),
+            *((name, both) for name in ("he_gao_2016_figure4_rates", "he_gao_2016_figure5")),
+            ("he_gao_2016_figures_7_to_10", one),
+            ("break_even", "csr_vector"),
+        ):
             notes = " ".join(self.notes_of(name, "large"))
             self.assertRegex(notes, f"other machine code than today's build has: .*{kernels}", name)
         table = figures.TABLES["speedup"](self.sets["large"])
@@ -421,12 +318,8 @@ class InPrint(unittest.TestCase):
                 edge = figure.bbox.x1
                 lowest = figure._suptitle.get_window_extent()
                 self.assertLess(lowest.x1, edge)
-                panels = [
-                    part.get_window_extent()
-                    for axes in figure.axes
-                    for part in (axes, axes.title)
-                    if axes.axison
-                ]
+                parts = [part for axes in figure.axes if axes.axison for part in (axes, axes.title)]
+                panels = [part.get_window_extent() for part in parts]
                 for legend in figure.legends:
                     box = legend.get_window_extent()
                     self.assertLess(box.x1, edge)
@@ -437,11 +330,8 @@ class InPrint(unittest.TestCase):
     def test_the_captions_are_of_todays_records(self):
         captions = {name: figures.caption(name, *of) for name, of in self.drawn.items()}
         folder = figures.ROOT / "plots" / "figures"
-        self.assertEqual(
-            figures.captions_page(captions),
-            (folder / "README.md").read_text("utf-8"),
-            "make figures",
-        )
+        page = (folder / "README.md").read_text("utf-8")
+        self.assertEqual(figures.captions_page(captions), page, "make figures")
         self.assertEqual({path.stem for path in folder.glob("*.png")}, set(self.drawn))
 
     def test_captions_of_figures_that_were_not_drawn_now_stay(self):
@@ -458,11 +348,7 @@ class Series(Case):
         for line in self.draw(name)[0].axes[panel].get_lines():
             if line.get_label().startswith("_") and len(line.get_ydata()):
                 found.setdefault(line.get_label()[1:], []).extend(line.get_ydata())
-        return {
-            label: values
-            for label, values in found.items()
-            if label and not label.startswith("child")
-        }
+        return {k: of for k, of in found.items() if k and not k.startswith("child")}
 
     def test_pcsr_figure_4(self):
         panels = [self.marks("he_gao_2016_figure4_rates", panel) for panel in range(8)]
@@ -490,9 +376,7 @@ class Series(Case):
 
     def test_a_tie_names_no_winner(self):
         def took(ms, spread=0.01):
-            ends = {
-                f"warm_{e}_ms": ms * f for e, f in (("lower", 1 - spread), ("upper", 1 + spread))
-            }
+            ends = {"warm_lower_ms": ms * (1 - spread), "warm_upper_ms": ms * (1 + spread)}
             return {"warm_ms": ms, **ends}
 
         fast, tie, slow = took(1), took(1.01), took(1.1)
@@ -500,18 +384,19 @@ class Series(Case):
         self.assertEqual(ours.fastest_steps({2: slow, 3: fast}), [3])
         found = {("f32", f): {"m": r} for f, r in zip(bylina.FORMATS, (slow, tie, fast, slow))}
         self.assertEqual(bylina.fastest(found, "f32"), [["csr", "ell"]])
-        self.assertEqual(
-            bylina.said([["csr", "ell"], ["ell"]]), "ELL on 2 and CSR on 1 (ties count for both)"
-        )
-        tied = [["csr", "ell"], ["csr"]], [["ell"], ["hyb"]]
-        self.assertEqual(
-            bylina.message(*tied, "chains", "GPU"),
-            f"CSR is the fastest format (or ties) on 2 of 2 chains on an GPU; on a {bylina.GPU} it was on 0",
-        )
-        self.assertEqual(
-            bylina.message([["csr", "ell"]], [["ell"]], "chains", "GPU"),
-            f"CSR and ELL are the fastest formats (or tie) on 1 of 1 chains each on an GPU; on a {bylina.GPU} they were on 0 and 1",
-        )
+        said = bylina.said([["csr", "ell"], ["ell"]])
+        self.assertEqual(said, "ELL on 2 and CSR on 1 (ties count for both)")
+        tied, one = ([["csr", "ell"], ["csr"]], [["ell"], ["hyb"]]), ([["csr", "ell"]], [["ell"]])
+        for of, here, there in (
+            (tied, "CSR is the fastest format (or ties) on 2 of 2 chains", "it was on 0"),
+            (
+                one,
+                "CSR and ELL are the fastest formats (or tie) on 1 of 1 chains each",
+                "they were on 0 and 1",
+            ),
+        ):
+            said = f"{here} on an GPU; on a {bylina.GPU} {there}"
+            self.assertEqual(bylina.message(*of, "chains", "GPU"), said)
         data = copy.copy(self.sets["large"])
         times = {"own": fast, "tied": tie, "ahead": took(0.5)}
         data.fastest = lambda matrix, precision, patterns: times[patterns]
@@ -520,15 +405,13 @@ class Series(Case):
         self.assertFalse(data.is_behind(["m"], "f64", "ahead", "own"))
         data.fastest = lambda matrix, precision, patterns: tie
         self.assertIsNone(he_gao.alone_ahead(data, "m"))
-        self.assertEqual(
-            he_gao.alone_ahead(self.sets["large"], "finan512"), "HYBMV"
-        )  # 0.022 ms; one pass takes 0.025
+        # 0.022 ms; one pass takes 0.025.
+        self.assertEqual(he_gao.alone_ahead(self.sets["large"], "finan512"), "HYBMV")
 
     def at(self, axes, label):
         """Where the marks of a row chart are."""
-        return [
-            x for line in axes.get_lines() if line.get_label() == label for x in line.get_xdata()
-        ]
+        lines = [line for line in axes.get_lines() if line.get_label() == label]
+        return [x for line in lines for x in line.get_xdata()]
 
     def test_a_row_shows_all_values_their_middle_half_and_the_median(self):
         axes = style.new_figure(3, "").subplots()
@@ -568,44 +451,28 @@ class Series(Case):
 
     def test_the_paper_s_way_beside_ours(self):
         lines = list(scaling.paper_table(self.sets["large"], 2))
-        self.assertEqual(
-            [line.split() for line in lines if line.startswith("F1")],
-            [["F1", "1000.0", "575.0", "50.0", "87%", "900.0", "450.0", "0.0", "100%"]],
-        )
+        [cells] = [line.split() for line in lines if line.startswith("F1")]
+        self.assertEqual(cells, "F1 1000.0 575.0 50.0 87% 900.0 450.0 0.0 100%".split())
         self.assertEqual(sum(line.endswith("not measured") for line in lines), 14)
         self.assertEqual(lines[-1].split(), ["mean", "of", "1:", "87%", "of", "1:", "100%"])
         four = list(scaling.paper_table(self.sets["large"], 4))
         self.assertEqual(four[1].split()[:5], ["matrix", "1", "GPU", "4", "GPUs"])
         steps = [line.split() for line in four if line.startswith("F1")][0]
-        self.assertAlmostEqual(
-            float(steps[1]) / float(steps[2]) / 4, float(steps[4][:-1]) / 100, delta=0.005
-        )
+        share = float(steps[1]) / float(steps[2]) / 4
+        self.assertAlmostEqual(share, float(steps[4][:-1]) / 100, delta=0.005)
 
     def test_a_process_per_gpu_beside_one_process(self):
-        def with_ranks(exchange, milliseconds, **changes):
-            return {
-                **on_several("F1", 4, "nonzeros", exchange, milliseconds, "pcsr_one_pass"),
-                "program": "multigpu_mpi",
-                "ranks": 4,
-                **changes,
-            }
+        def one(exchange, milliseconds, **changes):
+            of = on_several("F1", 4, "nonzeros", exchange, milliseconds, "pcsr_one_pass")
+            return {**of, **changes}
 
-        write(
-            self.root / "GPU" / "d.jsonl",
-            [on_several("F1", 4, "nonzeros", "stores", 0.225, "pcsr_one_pass")],
-        )
-        write(
-            self.root / "GPU" / "ranks" / "r.jsonl",
-            [
-                with_ranks("mpi", 1.5),
-                with_ranks("nccl", 0.5, functions={"not_there_any_more": "0"}),
-            ],
-        )
-        lines = list(scaling.ranks_table(Data("GPU", self.root)))
-        self.assertEqual(
-            [line.split() for line in lines[1:]],
-            [["matrix", "GPUs", "stores", "nccl", "mpi"], ["F1", "4", "225.0", "—", "1500.0"]],
-        )
+        ranks, gone = {"program": "multigpu_mpi", "ranks": 4}, {"not_there_any_more": "0"}
+        write(self.root / "GPU" / "d.jsonl", [one("stores", 0.225)])
+        records = [one("mpi", 1.5, **ranks), one("nccl", 0.5, functions=gone, **ranks)]
+        write(self.root / "GPU" / "ranks" / "r.jsonl", records)
+        _, head, line = scaling.ranks_table(Data("GPU", self.root))
+        self.assertEqual(head.split(), ["matrix", "GPUs", "stores", "nccl", "mpi"])
+        self.assertEqual(line.split(), ["F1", "4", "225.0", "—", "1500.0"])
 
     def test_parallel_efficiency_has_a_device(self):
         figure, notes = self.draw("he_gao_2016_figures_7_to_10")
@@ -614,63 +481,45 @@ class Series(Case):
         theirs, both = {"a": (4, 90), "b": (9, 50)}, {"a": (2, 80), "b": (3, 60)}
         said = he_gao.parallel_message(2, theirs, both, {m: (1, 90) for m in both}, "GPU")
         self.assertIn("2 GPUs reach 70% in the paper's way and 90% in ours, with", said)
-        self.assertEqual(
-            he_gao.parallel_message(2, theirs, {"a": (2, 80)}, {}, "GPU"),
-            "With communication, 2 Tesla C2050s reached 90% of ideal; 2 GPUs reach 80%, with products that take 2 times less time "
-            "(on 1 of 2 matrices)",
+        wanted = "With communication, 2 Tesla C2050s reached 90% of ideal; 2 GPUs reach 80%, with products"
+        wanted += " that take 2 times less time (on 1 of 2 matrices)"
+        said = he_gao.parallel_message(2, theirs, {"a": (2, 80)}, {}, "GPU")
+        self.assertEqual(said, wanted)
+        missing = "2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more"
+        note = (
+            f"Not measured yet on 4 GPUs (Some GPU): PCSR on {missing}; `make bench SET=published`."
         )
-        self.assertIn(
-            "Not measured yet on 4 GPUs (Some GPU): PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
-            "`make bench SET=published`.",
-            notes,
-        )
+        self.assertIn(note, notes)
 
     def test_a_step_that_was_not_measured_does_not_refuse(self):
         data = copy.copy(self.sets["large"])
         key = "G3_circuit", "f64", True
-        data.by_matrix = {
-            **data.by_matrix,
-            key: [r for r in data.by_matrix[key] if r["step"] not in (5, 7)],
-        }
+        left = [r for r in data.by_matrix[key] if r["step"] not in (5, 7)]
+        data.by_matrix = {**data.by_matrix, key: left}
         data.refused = {*data.refused, ("G3_circuit", "f64", "coo")}
         _, notes = figures.draw("ladder", data)
-        self.assertTrue(
-            notes[0].endswith(
-                "refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."
-            )
-        )
-        files = [
-            int(figures.draw("profile", each)[0].axes[0].get_title().split()[0])
-            for each in (self.sets["large"], data)
-        ]
+        missing = "refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."
+        self.assertTrue(notes[0].endswith(missing))
+        drawn = [figures.draw("profile", each)[0] for each in (self.sets["large"], data)]
+        files = [int(figure.axes[0].get_title().split()[0]) for figure in drawn]
         self.assertEqual(files[0] - files[1], 1)
 
     def test_a_tie_has_not_paid_off(self):
+        setup = {"setup_ms": 4.5, "preprocess_ms": 0.5}
         base, faster, tie = (
-            {
-                "warm_ms": ms,
-                "warm_lower_ms": 0.9 * ms,
-                "warm_upper_ms": 1.1 * ms,
-                "setup_ms": 4.5,
-                "preprocess_ms": 0.5,
-            }
+            {"warm_ms": ms, "warm_lower_ms": 0.9 * ms, "warm_upper_ms": 1.1 * ms, **setup}
             for ms in (2, 1, 1.7)
         )
-        self.assertEqual(
-            (ours.paid_off(faster, base), ours.paid_off(tie, base), ours.paid_off(base, faster)),
-            (5, None, None),
-        )
+        for own, other, products in ((faster, base, 5), (tie, base, None), (base, faster, None)):
+            self.assertEqual(ours.paid_off(own, other), products)
 
     def test_what_the_paper_counts_as_one_triangle_is_named(self):
         gaps = style.Gaps(self.sets["large"])
-        of = {
-            "F1": 0.5 * gaps.data.matrices["F1"]["nnz"],
-            "G3_circuit": gaps.data.matrices["G3_circuit"]["nnz"],
-        }
+        parts = {"F1": 0.5, "G3_circuit": 1}
+        of = {name: part * gaps.data.matrices[name]["nnz"] for name, part in parts.items()}
         style.one_triangle(gaps, list(of), of)
-        self.assertEqual(
-            gaps.remarks, ["Of F1 the paper counts one triangle; here both are multiplied."]
-        )
+        note = "Of F1 the paper counts one triangle; here both are multiplied."
+        self.assertEqual(gaps.remarks, [note])
 
     def test_one_library_of_the_cpu_stands_for_all_matrices_of_a_table(self):
         data, names = copy.copy(self.sets["large"]), published("bylina_2011_table2").matrices()
@@ -679,26 +528,20 @@ class Series(Case):
             (names[:1], "eigen_csr", True),
             (names, "mkl_csr", False),
         ):
-            data.times = {
-                **self.sets["large"].times,
-                **{(m, p, "mkl_csr"): {"warm_ms": 0.25} for m in measured for p in ("f32", "f64")},
-            }
+            keys = [(m, p, "mkl_csr") for m in measured for p in ("f32", "f64")]
+            data.times = {**self.sets["large"].times, **dict.fromkeys(keys, {"warm_ms": 0.25})}
             self.assertEqual((bylina.host(data, 4), bylina.host(data, 6)), (kernel, "eigen_csr"))
-            self.assertEqual(
-                "measured on cant only, and is 2.00 to 2.00 times" in bylina.remark(data, 5), note
-            )
+            said = "measured on cant only, and is 2.00 to 2.00 times"
+            self.assertEqual(said in bylina.remark(data, 5), note)
 
     def test_cds_beside_dia(self):
         def message(name):
             return " ".join(self.draw(name)[0]._suptitle.get_text().split())
 
-        self.assertIn(
-            "3.00 times as fast as DIA at 1, 3.00 times at", message("godwin_2012_figure7")
-        )
-        self.assertEqual(
-            [text.get_text() for text in self.draw("godwin_2012_figure7")[0].axes[0].texts],
-            ["against DIA", "against ELL", "against CSR"],
-        )
+        said = "3.00 times as fast as DIA at 1, 3.00 times at"
+        self.assertIn(said, message("godwin_2012_figure7"))
+        texts = texts_of(self.draw("godwin_2012_figure7")[0].axes[0].texts)
+        self.assertEqual(texts, ["against DIA", "against ELL", "against CSR"])
         self.assertRegex(message("godwin_2012_figure8"), r"at (\d+) of \1 points")
 
     def test_levels_beside_each_other(self):
@@ -713,10 +556,11 @@ class Series(Case):
         self.assertEqual(max(self.at(found, "_" + lightspmv.GPU)), 3.71)
 
     def test_ours(self):
+        times = self.sets["large"].times
         of_size = [
-            ours.csr_bytes(record) > ours.LARGE
-            for record in self.sets["large"].times.values()
-            if (record["kernel"], record["precision"]) == ("csr_scalar", "f64")
+            ours.csr_bytes(r) > ours.LARGE
+            for key, r in times.items()
+            if key[1:] == ("f64", "csr_scalar")
         ]
         records = ours.large_records(self.sets["large"])
         self.assertEqual((len(records["f64", 2]), False in of_size), (sum(of_size), True))
@@ -744,15 +588,10 @@ class Series(Case):
         texts = [text.get_text() for text in figure.axes[0].texts]
         self.assertEqual(texts[row], "never on 0, 0 ties")
         self.assertIn("Refused: hyb 1.", notes)
-        self.assertTrue(
-            any(note.startswith("Not measured: ") and "ell 1" in note for note in notes)
-        )
-        self.assertIsNone(
-            ours.paid_off(
-                self.sets["large"].times["cage14", "f64", "csr_scalar"],
-                self.sets["large"].times["cage14", "f64", "ell"],
-            )
-        )
+        [missing] = [note for note in notes if note.startswith("Not measured: ")]
+        self.assertIn("ell 1", missing)
+        both = [times["cage14", "f64", kernel] for kernel in ("csr_scalar", "ell")]
+        self.assertIsNone(ours.paid_off(*both))
 
     def test_tables(self):
         for which in self.sets:
@@ -761,11 +600,9 @@ class Series(Case):
                 table = figures.TABLES[name](self.sets[which])
                 self.assertIn(f"## {table.title}", page)
                 self.assertTrue(table.rows)
-        self.assertEqual(
-            figures.TABLES["speedup"](self.sets["small"]).columns,
-            ["matrix", "time", "group", "pcsr_one_pass over CSR and COO: f32", "f64"],
-        )
-        means = [row for row in figures.TABLES["speedup"](self.sets["none"]).rows]
+        columns = ["matrix", "time", "group", "pcsr_one_pass over CSR and COO: f32", "f64"]
+        self.assertEqual(figures.TABLES["speedup"](self.sets["small"]).columns, columns)
+        means = figures.TABLES["speedup"](self.sets["none"]).rows
         self.assertEqual([row[1] for row in means], ["above 20 us", "5 to 20 us", "below 5 us"])
         self.assertEqual({cell for row in means for cell in row[3:]}, {"not measured yet"})
         table = figures.TABLES["bylina_2011_table5"](self.sets["large"])
@@ -779,80 +616,58 @@ class Report(Case):
     def test_claims(self):
         none = claims.claims_table(self.sets["none"])
         self.assertEqual({row[3] for row in none.rows}, {"not measured yet"})
-        ours_of = {row[1]: row[3] for row in claims.claims_table(self.sets["large"]).rows}
-        self.assertEqual(
-            ours_of["times as fast as CSR-scalar, f32 and f64"],
-            "1.33–1.33 and 1.33–1.33 (26 of the 26 matrices; medians 1.33 and 1.33; by our time: above 20 us 1.33 and 1.33)",
+        rows = claims.claims_table(self.sets["large"]).rows
+        ours_of, of_pcsr = {row[1]: row[3] for row in rows}, dict(row[1:4:2] for row in rows[:14])
+        scalar, cusparse = (
+            "times as fast as CSR-scalar, f32 and f64",
+            "times as fast as cuSPARSE's CSR, ALG1 without preprocess",
         )
-        self.assertEqual(
-            ours_of["times as fast as DIA"],
-            "f64: 3.00 at 1, 3.00 at 3, weaker; f32: 3.00 at 1, 3.00 at 3, weaker",
+        means = "1.33–1.33 and 1.33–1.33"
+        said = (
+            "26 of the 26 matrices; medians 1.33 and 1.33; by our time: above 20 us 1.33 and 1.33"
         )
+        self.assertEqual(ours_of[scalar], f"{means} ({said})")
+        by_precision = "; ".join(f"{p}: 3.00 at 1, 3.00 at 3, weaker" for p in ("f64", "f32"))
+        self.assertEqual(ours_of["times as fast as DIA"], by_precision)
         # The same records: 0.035 ms for ALG1, 0.034 for the fastest, and 0.06 for PCSR.
-        for claim, ratio in (
-            ("times as fast as cuSPARSE's CSR, ALG1 without preprocess", 0.035 / 0.06),
-            (
-                "the same, the fastest of its CSR algorithms per matrix, preprocess not timed",
-                0.034 / 0.06,
-            ),
-        ):
-            (text,) = (
-                row[3]
-                for row in claims.claims_table(self.sets["large"]).rows
-                if row[:2] == ["PCSR", claim]
-            )
-            self.assertTrue(text.startswith(f"{ratio:.2f}–{ratio:.2f} and "), text)
-        self.assertEqual(
-            ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7"
-        )
+        fastest = "the same, the fastest of its CSR algorithms per matrix, preprocess not timed"
+        for claim, ratio in ((cusparse, 0.035 / 0.06), (fastest, 0.034 / 0.06)):
+            self.assertTrue(of_pcsr[claim].startswith(f"{ratio:.2f}–{ratio:.2f} and "), claim)
+        best = ours_of["the best of COO, CSR, ELL and HYB"]
+        self.assertEqual(best, "up to: ELL on 5; above: ELL on 7")
         short = claims.short_table(self.sets["large"])
-        self.assertEqual(
-            short.rows[0],
-            [
-                "PCSR",
-                "times as fast as CSR-scalar, f32 and f64",
-                "4.24 and 3.33",
-                "1.33–1.33 and 1.33–1.33",
-                "weaker",
-            ],
-        )
+        self.assertEqual(short.rows[0], ["PCSR", scalar, "4.24 and 3.33", means, "weaker"])
         self.assertTrue(short.notes[0].startswith(f"Of {len(claims.CLAIMS)} claims, holds: "))
         none = claims.short_table(self.sets["none"])
         self.assertEqual(none.rows, [])
         self.assertIn("fell: 0; cannot be judged here: 0; not measured yet: 29.", none.notes[0])
 
     def test_our_fastest_is_compared_on_the_matrices_that_both_have(self):
-        write(
-            self.root / "GPU" / "multigpu.jsonl",
-            [
-                on_several(matrix, gpus, "nonzeros", "none", milliseconds, kernel)
-                for matrix, kernel, milliseconds in (
-                    ("F1", "pcsr", 0.5),
-                    ("cage14", "pcsr", 1.0),
-                    ("F1", "pcsr_one_pass", 0.625),
-                )
-                for gpus, milliseconds in ((1, 1.0), (2, milliseconds))
-            ],
-        )
-        text = {row[1]: row[3] for row in claims.claims_table(Data("GPU", self.root)).rows}[
-            "mean efficiency of PCSR-II on 2 GPUs, no communication"
+        times = {("F1", "pcsr"): 0.5, ("cage14", "pcsr"): 1.0, ("F1", "pcsr_one_pass"): 0.625}
+        records = [
+            on_several(matrix, gpus, "nonzeros", "none", time, kernel)
+            for (matrix, kernel), on_two in times.items()
+            for gpus, time in ((1, 1.0), (2, on_two))
         ]
-        self.assertEqual(
-            text,
-            "75.0% (2 of 15 matrices, from 50.0% to 100.0%); on the 1 measured with both 100.0%, and our fastest kernel and way 80.0%",
+        write(self.root / "GPU" / "multigpu.jsonl", records)
+        rows = claims.claims_table(Data("GPU", self.root)).rows
+        [text] = [
+            row[3] for row in rows if row[1].startswith("mean efficiency of PCSR-II on 2 GPUs")
+        ]
+        said = (
+            "75.0% (2 of 15 matrices, from 50.0% to 100.0%); on the 1 measured with both 100.0%, "
         )
+        self.assertEqual(text, f"{said}and our fastest kernel and way 80.0%")
 
     def test_the_first_device_that_measured_a_claim_counts(self):
         none, large = self.sets["none"], self.sets["large"]
-        self.assertEqual(
-            [row[-1] for row in claims.short_table(none, large).rows],
-            [row[-1] for row in claims.short_table(large).rows],
-        )
-        summaries = [
-            report.claims_summary(list(claims.judged(every)), every)
-            for every in ([none, large], [large])
-        ]
-        self.assertEqual(*(summary.split("<p ")[0] for summary in summaries))
+        tables, summaries = [], []
+        for every in ([none, large], [large]):
+            tables.append([row[-1] for row in claims.short_table(*every).rows])
+            summary = report.claims_summary(list(claims.judged(every)), every)
+            summaries.append(summary.split("<p ")[0])
+        self.assertEqual(*tables)
+        self.assertEqual(*summaries)
 
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
         self.assertEqual(Data("A_GPU", self.root).directory, "A_GPU")  # without records, too
@@ -861,15 +676,11 @@ class Report(Case):
         self.assertEqual(Data("A_GPU", self.root).directory, "A_GPU_80GB")
 
     def test_verdicts(self):
-        self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
-        self.assertEqual(claims.verdict_of_ratios([1.1, 1.2, 1.3], 1.6), claims.WEAKER)
-        self.assertEqual(
-            claims.verdict_of_ratios([0.8, 0.9, 9.0], 1.6), claims.FELL
-        )  # one matrix makes the mean
-        self.assertEqual(
-            [claims.verdict_of_share(share, 80) for share in (72, 50, 39)],
-            [claims.HOLDS, claims.WEAKER, claims.FELL],
-        )
+        verdicts = [claims.HOLDS, claims.WEAKER, claims.FELL]
+        # In the last one matrix makes the mean.
+        ratios = ([1.4, 1.6, 1.5], [1.1, 1.2, 1.3], [0.8, 0.9, 9.0])
+        self.assertEqual([claims.verdict_of_ratios(of, 1.6) for of in ratios], verdicts)
+        self.assertEqual([claims.verdict_of_share(of, 80) for of in (72, 50, 39)], verdicts)
 
     def test_the_verdict_on_a_claim_by_degrees_of_freedom(self):
         def verdict(at_1, *above):
@@ -896,13 +707,9 @@ class Report(Case):
             few = {"matrix": matrix, "partition": "rows", "gpus": 2, "source": source}
             return {**few, "nnz": sum(nnz), "parts": parts}
 
-        data = mock.Mock(
-            multigpu=[
-                on_two("kkt_power", [514, 486], "stand-in"),
-                on_two("thermal2", [50, 50], "stand-in"),  # 50.2% there
-                on_two("G3_circuit", [468, 532], "file"),
-            ]
-        )
+        made = [on_two("kkt_power", [514, 486], "stand-in")]
+        made += [on_two("thermal2", [50, 50], "stand-in")]  # 50.2% there
+        data = mock.Mock(multigpu=[*made, on_two("G3_circuit", [468, 532], "file")])
         self.assertEqual(claims.halves(data)["kkt_power"][1], 0.514)
         self.assertEqual(set(claims.halves(data)), {"kkt_power", "thermal2"})
         found = {
@@ -912,11 +719,12 @@ class Report(Case):
         with mock.patch.object(he_gao, "efficiencies", lambda *_: found):
             of = claims.pcsr_balance(8)[1](data)
         self.assertEqual(of.verdict, claims.UNJUDGED)
-        self.assertEqual(
-            of.text,
-            "needs the files of kkt_power; real files here: 1 of 15 (G3_circuit, the same order); the heavier half of those that are "
-            "needed has 62% to 62% of the work by the paper's times, 51% to 51% of the nonzeros in the stand-ins",
+        there = "62% to 62% of the work by the paper's times, 51% to 51% of the nonzeros in the stand-ins"
+        said = (
+            "needs the files of kkt_power; real files here: 1 of 15 (G3_circuit, the same order); "
         )
+        said += f"the heavier half of those that are needed has {there}"
+        self.assertEqual(of.text, said)
 
     def test_which_15_matrices_the_paper_means(self):
         ratios = dict.fromkeys(he_gao.ROWS, 1.0)
@@ -962,16 +770,12 @@ class Report(Case):
     def test_what_another_device_says_stands_beside_the_verdict(self):
         first, other = mock.Mock(device="A"), mock.Mock(device="B")
         found = [claims.Ours("1", claims.HOLDS), claims.Ours("2", claims.WEAKER)]
-        self.assertEqual(claims.elsewhere([first, other], found, first), "; B: weaker")
-        self.assertEqual(claims.elsewhere([first, other], found[:1] * 2, first), "")
-        self.assertEqual(
-            claims.elsewhere([first, other], [found[0], claims.Ours("", "")], first), ""
-        )
+        for of, said in ((found[1], "; B: weaker"), (found[0], ""), (claims.Ours("", ""), "")):
+            self.assertEqual(claims.elsewhere([first, other], [found[0], of], first), said)
 
     def test_what_captions_say_of_the_papers_tables(self):
-        self.assertEqual(
-            he_gao.faster_with(5), ["2cubes_sphere", "scircuit", "Transport", "CurlCurl_4"]
-        )
+        faster = ["2cubes_sphere", "scircuit", "Transport", "CurlCurl_4"]
+        self.assertEqual(he_gao.faster_with(5), faster)
         self.assertEqual(he_gao.faster_with(6), ["F1 (PCSR-I)"])
         self.assertIn(
             "CPU: Eigen (the paper: MKL) on the host of the GPU, Some CPU; the records do not say with how many threads. "
@@ -988,17 +792,15 @@ class Report(Case):
         shapes = looks("cant", "file", dispersion=0.032)
         self.assertEqual(bylina.too_scattered(2, mock.Mock(shapes=shapes)), [])
         shapes = looks("webbase-1M", stddev_row=28.9) | looks("nlpkkt120", stddev_row=3.2)
-        self.assertEqual(
-            list(lightspmv.other_deviations(mock.Mock(shapes=shapes))), ["webbase-1M (28.9 for 25)"]
-        )
+        missed = list(lightspmv.other_deviations(mock.Mock(shapes=shapes)))
+        self.assertEqual(missed, ["webbase-1M (28.9 for 25)"])
 
     def test_bandwidth_has_one_count_of_bytes(self):
         theirs, ours = claims.pcsr_bandwidth()
         # CurlCurl_4: 12 bytes per nonzero and 20 per row, in 5.16 ms, of 144 GB/s. With 16 more per nonzero it would be 106%.
         self.assertEqual(theirs, "49%, of table 3's times")
-        large = dict(
-            nnz=26515867, rows=2380515, cols=2380515, format="CSR", precision="f64", device="H200"
-        )
+        large = dict.fromkeys(("rows", "cols"), 2380515) | {"nnz": 26515867, "device": "H200"}
+        large |= {"format": "CSR", "precision": "f64"}
         moved = 12 * large["nnz"] + 20 * large["rows"] + 4
         one = {**large, "compulsory_bytes": moved + 16 * large["nnz"], "copy_gb_per_s": 4000}
         times = {("CurlCurl_4", "f64", "pcsr_texture"): {**one, "cold_ms": 1e-6 * moved / 2000}}
@@ -1027,18 +829,11 @@ class Report(Case):
         write(file, [record("csr_scalar", "m", 1)])
         data = report.own(file)
         self.assertEqual([row["device"] for row in data.times.values()], ["Some GPU (mine.jsonl)"])
-        self.assertIn(
-            "Some GPU (mine.jsonl)",
-            next(
-                column["words"]
-                for column in report.measurements([self.sets["small"], data])["columns"]
-                if column["name"] == "device"
-            ),
-        )
-        for lacking in (
-            {"warm_ms": None, "cold_ms": None},
-            {},
-        ):  # without a baseline: of an old version
+        columns = report.measurements([self.sets["small"], data])["columns"]
+        [devices] = [column["words"] for column in columns if column["name"] == "device"]
+        self.assertIn("Some GPU (mine.jsonl)", devices)
+        # Without a baseline: of an old version.
+        for lacking in ({"warm_ms": None, "cold_ms": None}, {}):
             write(file, [record("csr_scalar", "m", 1, baseline=None, **lacking)])
             with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
                 report.own(file)
@@ -1052,13 +847,8 @@ class Report(Case):
         ):
             page.return_value = ""
             report.main(["--device", "NVIDIA_H100", "--out", f"{directory}/report.html"])
-        self.assertEqual(
-            page.call_args.args,
-            (
-                "NVIDIA_H100",
-                [name for name in report.device_names() if not name.startswith("NVIDIA_H100")],
-            ),
-        )
+        others = [name for name in report.device_names() if not name.startswith("NVIDIA_H100")]
+        self.assertEqual(page.call_args.args, ("NVIDIA_H100", others))
 
     def test_page(self):
         page = report.page(self.sets["small"])
@@ -1072,39 +862,30 @@ class Report(Case):
         for text in re.findall(r'<img [^>]*alt="([^"]*)"', page):
             self.assertGreater(len(text), 20)
         packed = re.search(r'id="data">([^<]*)<', page)[1]
-        self.assertEqual(
-            json.loads(gzip.decompress(base64.b64decode(packed))),
-            json.loads(json.dumps(report.measurements([self.sets["small"]]))),
-        )
+        unpacked = json.loads(gzip.decompress(base64.b64decode(packed)))
+        wanted = json.dumps(report.measurements([self.sets["small"]]))
+        self.assertEqual(unpacked, json.loads(wanted))
 
     def test_measurements_are_columns(self):
         data = self.sets["large"]
         found = report.measurements([data])
         columns = {c["name"]: c for c in found["columns"]}
-        self.assertEqual(
-            {len(c.get("at") or c["values"]) for c in columns.values()}, {len(data.times)}
-        )
+        lengths = {len(c.get("at") or c["values"]) for c in columns.values()}
+        self.assertEqual(lengths, {len(data.times)})
         self.assertEqual(columns["kernel"]["words"][:2], list(KERNELS)[:2])
         at = columns["kernel"]["at"].index(list(KERNELS).index("ell"))
-        self.assertAlmostEqual(
-            columns["warm_ms"]["values"][at],
-            0.02 * 0.7 * columns["nnz"]["values"][at] / 5000,
-            delta=5e-5,
-        )
+        warm, nnz = (columns[name]["values"][at] for name in ("warm_ms", "nnz"))
+        self.assertAlmostEqual(warm, 0.02 * 0.7 * nnz / 5000, delta=5e-5)
         self.assertEqual(found["matrices"]["cant"]["kind"], "mesh")
-        self.assertNotIn(
-            "max_row", found["matrices"]["cant"]
-        )  # its looks are those of the file, its times those of a stand-in
+        # Its looks are those of the file, its times those of a stand-in.
+        self.assertNotIn("max_row", found["matrices"]["cant"])
 
     def test_kinds(self):
-        of = {
-            name: kinds.kind_of({"matrix": name, "detail": stand_ins().get(name, "")})
-            for table in GENERAL
-            for name in published(table).matrices()
-        }
-        self.assertEqual(
-            {name for name, kind in of.items() if kind == "other"}, {"bayer01", "dense2", "qcd5_4"}
-        )
+        names = [name for table in GENERAL for name in published(table).matrices()]
+        details = {name: stand_ins().get(name, "") for name in names}
+        of = {m: kinds.kind_of({"matrix": m, "detail": detail}) for m, detail in details.items()}
+        others = {name for name, kind in of.items() if kind == "other"}
+        self.assertEqual(others, {"bayer01", "dense2", "qcd5_4"})
         self.assertEqual(kinds.kind_of({"matrix": "m_1M", "detail": "wlan:C=4"}), "Markov chain")
 
 
@@ -1112,10 +893,9 @@ class CommandLine(unittest.TestCase):
     def test_a_name_that_is_not_there(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(figures.main(["no such figure"]), 2)
-        self.assertIn(
-            f"no figure is called no such figure; there are {', '.join(figures.FIGURES)}\n",
-            said.getvalue(),
-        )
+        there = ", ".join(figures.FIGURES)
+        wanted = f"no figure is called no such figure; there are {there}\n"
+        self.assertIn(wanted, said.getvalue())
 
     def test_figures_of_another_device_leave_those_of_the_pages_alone(self):
         def written(device, *options):
