@@ -10,25 +10,9 @@ import columns
 from ladder import STEPS
 from ours import by_step
 from published import published
-from records import (
-    OTHER_CODE,
-    ROOT,
-    TIME_CLASSES,
-    Data,
-    bandwidth,
-    daggers,
-    code_state,
-    data_sheet,
-    format_bytes,
-    gflops,
-    is_tie,
-    milliseconds,
-    number,
-    on_gpu,
-    read_records,
-    short,
-    time_class,
-)
+from records import OTHER_CODE, ROOT, TIME_CLASSES, Data, bandwidth, daggers, code_state, data_sheet
+from records import format_bytes, gflops, is_tie, milliseconds, number, on_gpu, read_records, short
+from records import time_class
 from sets import fits
 from tables import Table
 

@@ -23,21 +23,8 @@ from pathlib import Path
 
 import measure
 from record_format import RecordError, write_whole
-from records import (
-    NOT_COMPARED,
-    OTHER_CODE,
-    RESULTS,
-    ROOT,
-    UNKNOWN_CODE,
-    code_state,
-    device_names,
-    directory_of,
-    files_in,
-    identity,
-    is_renamed,
-    read,
-    todays_code,
-)
+from records import NOT_COMPARED, OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names
+from records import directory_of, files_in, identity, is_renamed, read, todays_code
 from sets import groups_of, is_declared, matrix_name, nonzeros_of
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"

@@ -191,13 +191,8 @@ def lasso(features, seed=1):
     samples = 100 * features
     data = sparse_normal(np.random.RandomState(seed), samples, features, 0.15)
     identity, none = sparse.eye(features), sparse.csr_matrix((features, samples))
-    p = sparse.block_diag(
-        [
-            sparse.csr_matrix((features,) * 2),
-            sparse.eye(samples),
-            sparse.csr_matrix((features,) * 2),
-        ]
-    )
+    zeros = sparse.csr_matrix((features,) * 2)
+    p = sparse.block_diag([zeros, sparse.eye(samples), zeros])
     return kkt(
         p,
         sparse.hstack([data, -sparse.eye(samples), sparse.csr_matrix((samples, features))]),
@@ -215,21 +210,15 @@ def random_qp(variables, seed=1):
 
 def transport(sources, sinks):
     """The constraints of a transport problem: what leaves each source, and what reaches each sink; a column per way."""
-    return sparse.vstack(
-        [
-            sparse.kron(sparse.eye(sources), np.ones((1, sinks))),
-            sparse.kron(np.ones((1, sources)), sparse.eye(sinks)),
-        ]
-    ).astype(np.int8)
+    out = sparse.kron(sparse.eye(sources), np.ones((1, sinks)))
+    into = sparse.kron(np.ones((1, sources)), sparse.eye(sinks))
+    return sparse.vstack([out, into]).astype(np.int8)
 
 
 # --- All of them ----------------------------------------------------------------------------------
 
-ORDERS = {
-    "random": "in random order",
-    "curve": "along a Z-order curve",
-    "rcm": "by reverse Cuthill-McKee",
-}
+ORDERS = {"random": "in random order", "curve": "along a Z-order curve"}
+ORDERS["rcm"] = "by reverse Cuthill-McKee"
 # Name: (function, arguments, those of the small size, what it is). That of a mesh stands for NAME_ORDER of each order.
 MATRICES = {
     "tets3": (tetrahedra, (300_000, 3), (200, 3), "linear elasticity on Delaunay tetrahedra"),
@@ -267,11 +256,8 @@ def made(name, small=False):
     """{file name: CSR matrix, 32-bit indices, columns ascending}."""
     function, large_size, small_size, _ = MATRICES[name]
     matrix = function(*(small_size if small else large_size))
-    found = (
-        {f"{name}_{order}": one for order, one in matrix.items()}
-        if isinstance(matrix, dict)
-        else {name: matrix}
-    )
+    every = matrix.values() if isinstance(matrix, dict) else [matrix]
+    found = dict(zip(file_names(name), every))
     for key, one in found.items():
         found[key] = one = sparse.csr_matrix(one)
         one.indices, one.indptr = one.indices.astype(np.int32), one.indptr.astype(np.int32)
@@ -295,15 +281,13 @@ def write(name, directory, small):
     for stem, matrix in made(name, small).items():
         sizes = *matrix.shape, matrix.nnz
         if not small and sizes != (expected := catalogue().get(stem)):
-            raise SystemExit(
-                f"{stem}: rows, columns, nonzeros are {sizes}, not the catalogue's {expected}"
-            )
+            are = f"rows, columns, nonzeros are {sizes}"
+            raise SystemExit(f"{stem}: {are}, not the catalogue's {expected}")
         partial = directory / f".{stem}.npz"
         sparse.save_npz(partial, matrix, compressed=False)
         partial.replace(files[stem])
-        lines.append(
-            f"{stem}: {sizes[0]} rows, {sizes[2]} nonzeros, {time.monotonic() - start:.0f} s"
-        )
+        took = f"{time.monotonic() - start:.0f} s"
+        lines.append(f"{stem}: {sizes[0]} rows, {sizes[2]} nonzeros, {took}")
     return lines
 
 
@@ -331,10 +315,8 @@ def main(argv=None):
     directory = arguments.output or Path(os.environ.get("SPMV_DATA") or ROOT / "data")
     directory.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ProcessPoolExecutor(arguments.processes) as pool:
-        jobs = [
-            pool.submit(write, name, directory, arguments.small)
-            for name in arguments.names or MATRICES
-        ]
+        names, of = arguments.names or MATRICES, (directory, arguments.small)
+        jobs = [pool.submit(write, name, *of) for name in names]
         for job in concurrent.futures.as_completed(jobs):
             print("\n".join(job.result()), flush=True)
     return 0

@@ -48,39 +48,12 @@ from pathlib import Path
 
 import mine
 import prove_counters
-from record_format import (
-    RecordError,
-    append,
-    combined,
-    join,
-    jsonl,
-    outcome_of,
-    lines_in,
-    records_in,
-    tidy,
-    write_whole,
-)
-from records import (
-    RESULTS,
-    STALE,
-    code_state,
-    current_looks,
-    current_outcomes,
-    current_records,
-    is_current_matrix,
-)
-from sets import (
-    data_files,
-    declared,
-    fits,
-    groups_of,
-    kernels_of,
-    matrices_of,
-    matrix_name,
-    nonzeros_of,
-    precisions_of,
-    split_order,
-)
+from record_format import RecordError, append, combined, join, jsonl, outcome_of, lines_in
+from record_format import records_in, tidy, write_whole
+from records import RESULTS, STALE, code_state, current_looks, current_outcomes, current_records
+from records import is_current_matrix
+from sets import data_files, declared, fits, groups_of, kernels_of, matrices_of, matrix_name
+from sets import nonzeros_of, precisions_of, split_order
 
 DEPTH = 3  # processes per GPU: one that measures, and two that prepare
 

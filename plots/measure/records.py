@@ -8,16 +8,8 @@ import re
 import sys
 from pathlib import Path
 
-from record_format import (
-    LIBRARY,
-    RecordError,
-    column,
-    description_of,
-    outcome_of,
-    lines_in,
-    records_in,
-    thing_of,
-)
+from record_format import LIBRARY, RecordError, column, description_of, outcome_of, lines_in
+from record_format import records_in, thing_of
 from sets import fits, is_declared
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -36,12 +36,10 @@ def groups_of(name):
 
 @functools.lru_cache
 def published_nonzeros():
-    return {
-        matrix: nonzeros
-        for names in declared()["tables"].values()
-        for name in names
-        for matrix, nonzeros in published(name).nonzeros().items()
-    }
+    found = {}
+    for name in sum(declared()["tables"].values(), []):
+        found |= published(name).nonzeros()
+    return found
 
 
 @functools.lru_cache
@@ -73,9 +71,8 @@ def nonzeros_of(spec):
     if found := re.match(r"(stencil[23]d|dense):([\dx]+)", name):
         size = math.prod(map(int, found[2].split("x")))
         points = re.search(r"points=(\d+)", name)
-        per_point = (
-            int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
-        )
+        per_point = {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
+        per_point = int(points[1]) if points else per_point
         unknowns = re.search(r"dof=(\d+)", name)
         return size * per_point * (int(unknowns[1]) ** 2 if unknowns else 1)
     if found := re.match(r"random:(\d+)x\d+,nnz_per_row=(\d+)", name):
@@ -93,13 +90,9 @@ def data_files(pattern):
 def expanded(text, files=data_files):
     """The names that an entry of `matrices` stands for; `files` finds those of a pattern."""
     if text == "@sets":
-        return [
-            name
-            for keys in declared()["set"].values()
-            if "records" in keys
-            for name in matrices_of(keys, files)
-            if split_order(name)[1] is None
-        ]
+        measured = [keys for keys in declared()["set"].values() if "records" in keys]
+        names = [name for keys in measured for name in matrices_of(keys, files)]
+        return [name for name in names if split_order(name)[1] is None]
     if text.startswith("@"):
         tables = declared()["tables"].get(text[1:])
         if tables is not None:
@@ -108,30 +101,24 @@ def expanded(text, files=data_files):
     if text.startswith("files:"):
         return files(text[len("files:") :])
     if found := re.search(r"\{(\d+)\.\.(\d+)\}", text):
-        return [
-            text[: found.start()] + str(n) + text[found.end() :]
-            for n in range(int(found[1]), int(found[2]) + 1)
-        ]
+        numbers = range(int(found[1]), int(found[2]) + 1)
+        return [text[: found.start()] + str(n) + text[found.end() :] for n in numbers]
     return [text]
 
 
 def matrices_of(group, files=data_files):
     """From the smallest on."""
     names = dict.fromkeys(name for entry in group["matrices"] for name in expanded(entry, files))
-    return sorted(
-        (name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))),
-        key=nonzeros_of,
-    )
+    most = group.get("largest", math.inf)
+    return sorted((name for name in names if nonzeros_of(name) <= most), key=nonzeros_of)
 
 
 def kernels_of(group, every):
     """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
-    patterns = [
-        one
-        for pattern in group.get("kernels", ["*"])
-        for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])
-    ]
-    chosen = []
+    patterns, chosen = [], []
+    for pattern in group.get("kernels", ["*"]):
+        is_list = pattern.startswith("@")
+        patterns += declared()["lists"][pattern[1:]] if is_list else [pattern]
     for kernel in every:
         keep = False
         for pattern in patterns:
@@ -183,13 +170,10 @@ def precisions_of(keys):
 def is_declared(record):
     """Whether a set measures what a joined record did. Of what `make bench MATRICES=... KERNELS=...` measured beside the sets, no
     figure, table or claim is made."""
-    return any(
-        keys.get("program", "") == record["program"]
-        and record["precision"] in precisions_of(keys)
-        and (
-            record["matrix"] in names
-            or record["source"] == "file"
-            and fits(f"{record['matrix']}.mtx.gz", patterns)
-        )
-        for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"])
-    )
+    file = f"{record['matrix']}.mtx.gz" if record["source"] == "file" else ""
+    for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]):
+        of_matrix = record["matrix"] in names or file and fits(file, patterns)
+        of_precision = record["precision"] in precisions_of(keys)
+        if of_matrix and of_precision and keys.get("program", "") == record["program"]:
+            return True
+    return False

@@ -2,12 +2,13 @@
 
 import contextlib
 import io
+import json
 
 import evidence
 import measure
 import records
 import sets
-from record_format import parsed, records_in, tidied
+from record_format import description_of, parsed, records_in, tidied
 from records import NOT_COMPARED, OTHER_CODE, UNKNOWN_CODE, code_note, code_state
 from sample_records import Scratch, record, write
 
@@ -66,11 +67,12 @@ class Evidence(Scratch):
         self.assertEqual(evidence.shown_sets([quick, {"command": "spmv"}]), evidence.SHOWN)
 
     def test_functions_whose_names_changed_are_told_from_those_whose_instructions_did(self):
-        self.assertEqual(
-            records.kernel_of("_ZN4spmv16pcsr_rows_kernelILi4EddEEvib"), "pcsr_rows_kernel"
-        )
-        self.assertEqual(records.kernel_of("_Z6kernelPd"), "kernel")
-        self.assertEqual(records.kernel_of("f"), "f")
+        for mangled, name in (
+            ("_ZN4spmv16pcsr_rows_kernelILi4EddEEvib", "pcsr_rows_kernel"),
+            ("_Z6kernelPd", "kernel"),
+            ("f", "f"),
+        ):
+            self.assertEqual(records.kernel_of(mangled), name)
         self.patch(records, "todays_code", lambda: {90: {"_ZN1a2v26kernelIdEEvPd": "1"}})
         for hashed, moved in (("1", True), ("2", False)):
             write(self.file, [record("k", "m", 1, functions={"_ZN1a6kernelIdEEvPd": hashed})])
@@ -87,84 +89,43 @@ class Evidence(Scratch):
 
     def test_tidying_keeps_the_descriptions_of_what_it_keeps(self):
         text = self.file.read_text()
-        write(
-            self.file,
-            [
-                record(
-                    "changed",
-                    "m",
-                    1,
-                    functions={"f": "1", "g": "2"},
-                    run="2026-02-01T00:00:00.000Z",
-                )
-            ],
-        )
+        newer = {"functions": {"f": "1", "g": "2"}, "run": "2026-02-01T00:00:00.000Z"}
+        write(self.file, [record("changed", "m", 1, **newer)])
         kept = tidied(parsed(text + self.file.read_text(), "a"))
-        self.assertEqual(
-            sorted(
-                line["code"]["name"]
-                for line in kept
-                if "code" in line and isinstance(line["code"], dict)
-            ),
-            ["1", "1-2"],
-        )
+        codes = [line["code"]["name"] for line in kept if description_of(line) == "code"]
+        self.assertEqual(sorted(codes), ["1", "1-2"])
 
     def test_stale_ones_count_as_missing(self):
-        for stale, done in (
-            (False, {"same", "changed", "gone", "library", "old", "cusparse_x", "on_host"}),
-            (True, {"same", "library", "cusparse_x", "on_host"}),
-        ):
+        done = {"same", "library", "cusparse_x", "on_host"}
+        for stale, wanted in ((False, done | {"changed", "gone", "old"}), (True, done)):
             store = measure.Store("Some_GPU", self.root, True, stale=stale)
-            self.assertEqual({kernel for _, _, _, kernel, *_ in store.done_in("bench.jsonl")}, done)
+            self.assertEqual({thing[3] for thing in store.done_in("bench.jsonl")}, wanted)
 
     def test_what_too_few_processes_measured_is_stale(self):
         write(self.file, [record("same", "m", 1, functions={"f": "1"}, processes=2)])
         for stale, processes, left in ((True, 3, True), (True, 2, False), (False, 3, False)):
             store = measure.Store("Some_GPU", self.root, True, stale=stale)
-            job = measure.Job(
-                {"records": "bench.jsonl", "processes": processes}, "m", "f64", ["same"]
-            )
+            keys = {"records": "bench.jsonl", "processes": processes}
+            job = measure.Job(keys, "m", "f64", ["same"])
             self.assertEqual(measure.still_to_do(job, store, 1) is not None, left)
 
     def test_the_commands(self):
-        on_files = {
+        every = {
             "backend": "cuda",
-            "matrices": ["files:real.*"],
+            "matrices": ["m"],
             "precisions": ["f64"],
-            "kernels": ["same"],
             "records": "bench.jsonl",
         }
-        several = {
-            **on_files,
-            "matrices": ["m"],
-            "gpus": [1, 2, 4],
-            "exchange": ["none"],
-            "program": "multigpu",
-        }
-        declared = {
-            "set": {
-                "a": {
-                    "backend": "cuda",
-                    "matrices": ["m"],
-                    "precisions": ["f64"],
-                    "records": "bench.jsonl",
-                },
-                "b": on_files,
-                "c": several,
-                **{
-                    name: {"sets": ["a", "b", "c"] if name == "full" else []}
-                    for name in evidence.SHOWN
-                },
-            },
-            "nonzeros": {},
-            "tables": {},
-            "lists": {},
-        }
-        kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": true}]'
-        write(
-            self.file.parent / "more.jsonl",
-            [record("old", "real", 1, code=None), record("on_host", "m", 1, gpus=2)],
-        )
+        on_files = {**every, "matrices": ["files:real.*"], "kernels": ["same"]}
+        several = {**every, "kernels": ["same"], "gpus": [1, 2, 4], "exchange": ["none"]}
+        named = {"a": every, "b": on_files, "c": {**several, "program": "multigpu"}}
+        shown = {name: {"sets": list(named) if name == "full" else []} for name in evidence.SHOWN}
+        declared = {"set": {**named, **shown}, "nonzeros": {}, "tables": {}, "lists": {}}
+        of = {"step": 1, "format": "CSR"}
+        on_host = {"same": False, "changed": True}
+        kernels = json.dumps([{"name": name, **of, "host": host} for name, host in on_host.items()])
+        more = [record("old", "real", 1, code=None), record("on_host", "m", 1, gpus=2)]
+        write(self.file.parent / "more.jsonl", more)
         for cached in (sets.declarations, sets.groups_with):
             cached.cache_clear()
             self.addCleanup(cached.cache_clear)

@@ -11,19 +11,8 @@ import record_format
 import sensitivity
 import recipes
 from record_format import RecordError, description_of, join, lines_in, parsed, records_in
-from records import (
-    RESULTS,
-    ROOT,
-    current_looks,
-    current_outcomes,
-    device_names,
-    files_in,
-    is_current_matrix,
-    read,
-    rows_of,
-    stand_ins,
-    time_class,
-)
+from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in
+from records import is_current_matrix, read, rows_of, stand_ins, time_class
 import sample_records
 from sample_records import RUN_ID, lines_of, quartiles, record, write
 

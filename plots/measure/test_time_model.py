@@ -7,22 +7,9 @@ import numpy as np
 
 import time_model
 from records import identity, read_records
-from time_model import (
-    CSR_COO,
-    KERNELS,
-    WITH_TIMES,
-    PAGE,
-    PARAMETERS,
-    Products,
-    agreement,
-    agreement_row,
-    committed,
-    fit,
-    judge,
-    read_counts,
-    rows_with,
-    without_those_aside,
-)
+from time_model import CSR_COO, KERNELS, WITH_TIMES, PAGE, PARAMETERS, Products, agreement
+from time_model import agreement_row, committed, fit, judge, read_counts, rows_with
+from time_model import without_those_aside
 
 PARAMETERS_THERE, _, REFUSALS = committed()
 

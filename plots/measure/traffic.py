@@ -39,41 +39,29 @@ def print_table(columns, rows):
 
 def entries(records, space):
     """(kernel, what it asked of an array) in a space of memory."""
-    return [
-        (record["kernel"], t)
-        for record in records
-        for t in record["traffic"]
-        if t["space"] == space
-    ]
+    every = [(record["kernel"], t) for record in records for t in record["traffic"]]
+    return [(kernel, t) for kernel, t in every if t["space"] == space]
+
+
+ACCESS = {"array": -15, "access": -6, "requests": 9, "lanes": 6}
+
+
+def access(t):
+    """What stands below the heads of ACCESS."""
+    return [t["array"], t["access"], t["requests"], f"{t['lanes'] / t['requests']:.1f}"]
 
 
 def print_requests(records):
     lines = entries(records, "global")
     has_atomics = any(t["access"] == "atomic" for _, t in lines)
-    columns = {
-        "kernel": -max([20] + [len(kernel) for kernel, _ in lines]),
-        "array": -15,
-        "access": -6,
-        "requests": 9,
-        "lanes": 6,
-        "all sectors": 12,
-        "per request": 12,
-        "ideal": 6,
-        **({"atomics": 9, "together": 8, "most": 5} if has_atomics else {}),
-    }
+    columns = {"kernel": -max([20] + [len(kernel) for kernel, _ in lines]), **ACCESS}
+    columns |= {"all sectors": 12, "per request": 12, "ideal": 6}
+    columns |= {"atomics": 9, "together": 8, "most": 5} if has_atomics else {}
 
     def row(kernel, t):
         n = t["requests"]
-        cells = [
-            kernel,
-            t["array"],
-            t["access"],
-            n,
-            f"{t['lanes'] / n:.1f}",
-            t["sectors"],
-            f"{t['sectors'] / n:.2f}",
-            f"{t['ideal_sectors'] / n:.2f}",
-        ]
+        cells = [kernel, *access(t), t["sectors"], f"{t['sectors'] / n:.2f}"]
+        cells.append(f"{t['ideal_sectors'] / n:.2f}")
         if t["access"] == "atomic":
             return [*cells, t["lanes"], f"{t['lanes'] / t['addresses']:.1f}", t["max_same_address"]]
         return [*cells, *[""] * (len(columns) - len(cells))]
@@ -82,30 +70,12 @@ def print_requests(records):
 
 
 def print_shared(records):
-    columns = {
-        "kernel": -20,
-        "array": -15,
-        "access": -6,
-        "requests": 9,
-        "lanes": 6,
-        "all passes": 11,
-        "per request": 12,
-    }
-    print_table(
-        columns,
-        [
-            [
-                kernel,
-                t["array"].removeprefix("spmv::"),
-                t["access"],
-                t["requests"],
-                f"{t['lanes'] / t['requests']:.1f}",
-                t["bank_passes"],
-                f"{t['bank_passes'] / t['requests']:.2f}",
-            ]
-            for kernel, t in entries(records, "shared")
-        ],
-    )
+    rows = []
+    for kernel, t in entries(records, "shared"):
+        passes = t["bank_passes"]
+        t = {**t, "array": t["array"].removeprefix("spmv::")}
+        rows.append([kernel, *access(t), passes, f"{passes / t['requests']:.2f}"])
+    print_table({"kernel": -20, **ACCESS, "all passes": 11, "per request": 12}, rows)
 
 
 def sector_bytes(record):
@@ -125,11 +95,9 @@ def print_bytes(records):
     arrays.sort(key=lambda array: array == "y")  # what is written, last
     rows = []
     for record in records:
-        bytes_of = sector_bytes(record)
-        cells = [
-            per_nonzero(bytes_of[array], record) if array in bytes_of else "" for array in arrays
-        ]
-        rows.append([record["kernel"], *cells, per_nonzero(sum(bytes_of.values()), record)])
+        of = sector_bytes(record)
+        cells = [per_nonzero(of[array], record) if array in of else "" for array in arrays]
+        rows.append([record["kernel"], *cells, per_nonzero(sum(of.values()), record)])
     print_table({"kernel": -20, **{array: max(len(array), 6) for array in arrays}, "all": 6}, rows)
 
 
@@ -138,27 +106,22 @@ def print_by_matrix(records, bytes_of):
     matrices = list(dict.fromkeys(record["matrix"] for record in records))
     cells = {(r["matrix"], r["kernel"]): per_nonzero(bytes_of(r), r) for r in records}
     head = "bytes per nonzero"
-    print_table(
-        {
-            head: -max(map(len, [head, *matrices])),
-            **{kernel: max(len(kernel), 6) for kernel in kernels},
-        },
-        [
-            [matrix, *(cells.get((matrix, kernel), "-") for kernel in kernels)]
-            for matrix in matrices
-        ],
-    )
+    columns = {head: -max(map(len, [head, *matrices]))}
+    columns |= {kernel: max(len(kernel), 6) for kernel in kernels}
+    rows = [[m, *(cells.get((m, kernel), "-") for kernel in kernels)] for m in matrices]
+    print_table(columns, rows)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--bytes", action="store_true", help="bytes per nonzero, one line per kernel"
-    )
-    choice.add_argument("--shared", action="store_true", help="shared memory and its banks")
-    choice.add_argument("--needed", action="store_true", help="bytes that a product must move")
-    choice.add_argument("--moved", action="store_true", help="bytes that it asks for")
+    for name, about in (
+        ("--bytes", "bytes per nonzero, one line per kernel"),
+        ("--shared", "shared memory and its banks"),
+        ("--needed", "bytes that a product must move"),
+        ("--moved", "bytes that it asks for"),
+    ):
+        choice.add_argument(name, action="store_true", help=about)
     arguments = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this, too, without a word
     records = list(join(json.loads(line) for line in sys.stdin if line.startswith("{")))

@@ -22,17 +22,8 @@ import ours
 import style
 from kinds import KINDS, kind_of
 from record_format import STATES, RecordError, column, write_whole
-from records import (
-    OTHER_CODE,
-    ROOT,
-    Data,
-    code_state,
-    device_names,
-    directory_of,
-    has_baseline,
-    on_gpu,
-    read,
-)
+from records import OTHER_CODE, ROOT, Data, code_state, device_names, directory_of, has_baseline
+from records import on_gpu, read
 from tables import DASH, Table, cell
 
 HERE = Path(__file__).parent

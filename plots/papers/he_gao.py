@@ -7,17 +7,8 @@ from statistics import fmean, median
 
 import style
 from published import published
-from records import (
-    STAND_IN,
-    bandwidth,
-    data_sheet,
-    format_bytes,
-    gflops,
-    is_tie,
-    milliseconds,
-    on_one_gpu,
-    starred,
-)
+from records import STAND_IN, bandwidth, data_sheet, format_bytes, gflops, is_tie, milliseconds
+from records import on_one_gpu, starred
 from tables import DASH, Table, cell, looks_table
 
 PAPER = "He and Gao 2016"

@@ -5,19 +5,8 @@ from statistics import geometric_mean, median
 
 import style
 from published import published
-from records import (
-    TIME_CLASSES,
-    bandwidth,
-    baseline_share,
-    code_note,
-    daggers,
-    gflops,
-    is_tie,
-    milliseconds,
-    number,
-    short,
-    time_class,
-)
+from records import TIME_CLASSES, bandwidth, baseline_share, code_note, daggers, gflops, is_tie
+from records import milliseconds, number, short, time_class
 from sets import expanded
 from tables import DASH, Table
 
