@@ -11,10 +11,8 @@ class Pages(unittest.TestCase):
     def faults(self, text, name="01_step/README.md", **others):
         with tempfile.TemporaryDirectory() as directory:
             root = Path(directory)
-            for path, content in {
-                name: text,
-                **{k.replace("__", "/"): v for k, v in others.items()},
-            }.items():
+            others = {k.replace("__", "/"): v for k, v in others.items()}
+            for path, content in {name: text, **others}.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(content)
             return list(c.faults(root / name, root))
@@ -31,25 +29,16 @@ class Pages(unittest.TestCase):
 
     def test_wide_tables(self):
         self.assertEqual(self.faults("|" + " a |" * 8 + "\n|" + " --- |" * 8 + "\n"), [])
-        self.assertIn(
-            "a table of 9 columns", self.faults("|" + " a |" * 9 + "\n|" + " --- |" * 9 + "\n")[0]
-        )
+        nine = self.faults("|" + " a |" * 9 + "\n|" + " --- |" * 9 + "\n")
+        self.assertIn("a table of 9 columns", nine[0])
 
     def test_links(self):
-        self.assertEqual(
-            self.faults("[a](../other.md) ![b](c.svg)", **{"other.md": "", "01_step__c.svg": ""}),
-            [],
-        )
-        self.assertEqual(
-            self.faults("\n[a](gone.md)"),
-            ["01_step/README.md:2: the link to gone.md leads nowhere"],
-        )
-        self.assertEqual(
-            self.faults(
-                "`[a](gone.md)`\n```text\n[a](gone.md)\n```\n[a](https://example.org/gone)"
-            ),
-            [],
-        )
+        there = {"other.md": "", "01_step__c.svg": ""}
+        self.assertEqual(self.faults("[a](../other.md) ![b](c.svg)", **there), [])
+        fault = "01_step/README.md:2: the link to gone.md leads nowhere"
+        self.assertEqual(self.faults("\n[a](gone.md)"), [fault])
+        in_code = "`[a](gone.md)`\n```text\n[a](gone.md)\n```\n"
+        self.assertEqual(self.faults(f"{in_code}[a](https://example.org/gone)"), [])
         self.assertIn("leads nowhere", self.faults("see [a](gone.md)", "01_step/exercise.ini")[0])
 
     def test_anchors(self):
@@ -78,51 +67,34 @@ class Pages(unittest.TestCase):
             "`<!-- a -->` b",
         ):
             self.assertEqual(list(c.comments_in_text(text)), [], text)
-        self.assertIn(
-            "01_step/README.md:2: a comment begins the line",
-            self.faults("a\n<!-- = x -->5<!--/--> b")[0],
-        )
+        fault = self.faults("a\n<!-- = x -->5<!--/--> b")[0]
+        self.assertIn("01_step/README.md:2: a comment begins the line", fault)
 
     def unbound(self, text):
         return [figure for _, figure in c.unbound_numbers(text)]
 
     def test_numbers_with_a_unit_are_bound(self):
         for text in (
-            "5 µs",
-            "0.5 ms",
-            "12 GB/s",
-            "3%",
-            "1.2 times as fast",
-            "1.2 times",
-            "twice, 3 times the speed",
-            "1.8x",
-            "1.0\nto 1.5 us",
-            "4,000 GFLOP/s",
-            "by up to 15 percent",
-            "about 12% more",
+            *"5 µs|0.5 ms|12 GB/s|3%|1.2 times as fast|1.2 times|twice, 3 times the speed".split(
+                "|"
+            ),
+            *"1.8x|1.0\nto 1.5 us|4,000 GFLOP/s|by up to 15 percent|about 12% more".split("|"),
         ):
             self.assertEqual(len(self.unbound(f"it is {text} here")), 1, text)
         self.assertEqual(self.unbound("a\nfrom 1 to 2 times as long"), ["1 to 2 times as long"])
-        self.assertIn(
-            "01_step/README.md:2: '5 ms' is bound to nothing", self.faults("a\n5 ms\n")[0]
-        )
+        fault = self.faults("a\n5 ms\n")[0]
+        self.assertIn("01_step/README.md:2: '5 ms' is bound to nothing", fault)
 
     def test_what_is_no_measured_number(self):
         for text in (
-            "32 times as many",
-            "0 times an infinite x",
-            "called 22,500 times",
-            "a grid of 32x32",
-            "100%",
-            "f64",
-            "`took 5 ms`",
-            "    took 5 ms",
-            "```text\n5 ms\n```",
-            "12 bytes",
+            *"32 times as many|0 times an infinite x|called 22,500 times|a grid of 32x32".split(
+                "|"
+            ),
+            *"100%|f64|`took 5 ms`|    took 5 ms|```text\n5 ms\n```|12 bytes|48 KB|sm_90x".split(
+                "|"
+            ),
             "144 GB/s\n\n<!-- fixed: 5 µs | 144 GB/s (data sheet) -->\n",
             "1.8 times as fast,\nor 9.1 µs <!-- 1.8 = m a/b | 9.1 = m a -->",
-            "48 KB",
-            "sm_90x",
             "<!-- numbers: history -->\n5 ms",
         ):
             self.assertEqual(self.unbound(text), [], text)

@@ -32,20 +32,14 @@ $ make run
 
 class Commands(unittest.TestCase):
     def test_of_a_page(self):
-        self.assertEqual(
-            run_commands.commands_of(PAGE),
-            [
-                "make run MATRIX=path/to/matrix.mtx.gz",
-                "plots/python.sh plots/measure/compare.py a b",
-                "make list",
-                "make -C 03_csr_vector watch",
-            ],
-        )
+        wanted = ["make run MATRIX=path/to/matrix.mtx.gz"]
+        wanted += ["plots/python.sh plots/measure/compare.py a b"]
+        wanted += ["make list", "make -C 03_csr_vector watch"]
+        self.assertEqual(run_commands.commands_of(PAGE), wanted)
 
     def test_what_runs_them(self):
-        self.assertEqual(
-            run_commands.elsewhere("make list", {"make list"}), "make readmes ARGS=--check"
-        )
+        why = run_commands.elsewhere("make list", {"make list"})
+        self.assertEqual(why, "make readmes ARGS=--check")
         self.assertIn("GPU", run_commands.elsewhere("make bench SET=full", set()))
         self.assertIsNone(run_commands.elsewhere("make run MATRIX=cant", set()))
 
@@ -54,29 +48,21 @@ class Commands(unittest.TestCase):
             names = run_commands.placeholders(Path(scratch))
             ready = run_commands.prepared("make run MATRIX=path/to/matrix.mtx.gz", names, {"run"})
             self.assertTrue(Path(ready.split("=")[1]).is_file())
-            self.assertEqual(
-                run_commands.prepared("make moment", names, {"run"}),
-                f"make -C {run_commands.STEP} moment",
-            )
-            self.assertEqual(
-                run_commands.prepared("make -C 02_csr_scalar watch", names, {"run"}),
-                "make -C 02_csr_scalar watch",
-            )
+            for command, wanted in (
+                ("make moment", f"make -C {run_commands.STEP} moment"),
+                ("make -C 02_csr_scalar watch", "make -C 02_csr_scalar watch"),
+            ):
+                self.assertEqual(run_commands.prepared(command, names, {"run"}), wanted)
 
     def test_what_make_gives_this_script_is_not_the_commands(self):
         with unittest.mock.patch.dict("os.environ", ARGS="--check", MAKEFLAGS="-- ARGS=--check"):
             self.assertEqual(run_commands.run_bash('echo "$ARGS$MAKEFLAGS."').stdout, ".\n")
 
     def test_exceptions_are_of_use(self):
-        texts = [
-            page.read_text(encoding="utf-8")
-            for page in run_commands.pages(ROOT)
-            if page.suffix == ".md"
-        ]
+        pages = [page for page in run_commands.pages(ROOT) if page.suffix == ".md"]
+        texts = [page.read_text(encoding="utf-8") for page in pages]
         commands = {command for text in texts for command in run_commands.commands_of(text)}
         self.assertGreater(len(commands), 40)
         for pattern in run_commands.ELSEWHERE:
-            self.assertTrue(
-                any(re.fullmatch(pattern, command) for command in commands),
-                f"no page has {pattern}",
-            )
+            fit = any(re.fullmatch(pattern, command) for command in commands)
+            self.assertTrue(fit, f"no page has {pattern}")

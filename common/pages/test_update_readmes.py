@@ -12,9 +12,8 @@ from records import read_records
 from sample_records import Scratch, quartiles, record, write
 
 
-every = unittest.mock.patch.object(
-    records, "is_declared", lambda record: True
-)  # of these records no set has one
+# Of these records no set has one.
+every = unittest.mock.patch.object(records, "is_declared", lambda record: True)
 
 
 @every
@@ -27,22 +26,17 @@ class Tables(unittest.TestCase):
             return u.RecordTable("device=GPU precision=f64 " + arguments, Path(directory)).page()
 
     def test_values_bold_best_and_baseline(self):
-        text = self.table(
-            [
-                record("a", "m", 0.01),
-                record("b", "m", 0.02, choice="4 lanes per row"),
-                record("cusparse_x", "m", 0.04),
-                record("cusparse_csr_y", "m", 0.005),
-            ],
-            "kernels=a,b,best:cusparse_*,baseline matrices=m column=gflops",
-        )
-        self.assertIn(
-            "| matrix | nonzeros per row | a | b | best cuSPARSE | row-free baseline |", text
-        )
-        self.assertIn("| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr_y) | 4.00 |", text)
-        self.assertIn(
-            "GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).", text
-        )
+        times = {"a": 0.01, "cusparse_x": 0.04, "cusparse_csr_y": 0.005}
+        found = [record(kernel, "m", ms) for kernel, ms in times.items()]
+        found.insert(1, record("b", "m", 0.02, choice="4 lanes per row"))
+        asked = "kernels=a,b,best:cusparse_*,baseline matrices=m column=gflops"
+        text = self.table(found, asked)
+        for line in (
+            "| matrix | nonzeros per row | a | b | best cuSPARSE | row-free baseline |",
+            "| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr_y) | 4.00 |",
+            "GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).",
+        ):
+            self.assertIn(line, text)
 
     def test_a_row_per_step_and_cusparse_below(self):
         def timed(kernel, ms, step, **more):
@@ -65,10 +59,8 @@ class Tables(unittest.TestCase):
         # 80,004 bytes in CSR in 0.01 ms are 8 GB/s; a copy runs at 4,000.
         rows = [line for line in text.splitlines() if line.startswith("|")]
         self.assertEqual(rows[0], "| step | my grid |")
-        self.assertEqual(
-            [row.split("|")[1].strip()[:4] for row in rows[2:]],
-            [f"[{step:02}]"[:4] for step in range(1, 10)] + ["cuSP"] * 3,
-        )
+        heads = [f"[{step:02}]" for step in range(1, 10)] + ["cuSP"] * 3
+        self.assertEqual([row.split("|")[1].strip()[:4] for row in rows[2:]], heads)
         self.assertTrue(rows[2].endswith("| 0.01 (2%) |"), rows[2])  # no share of a GPU's copy
         self.assertIn("several lanes per row | 1.00 (160%, 0.2%) |", rows[4])
         self.assertRegex(rows[7], r"\| 2\.50 \(400%, 0.5%\) † \|$")
@@ -81,66 +73,55 @@ class Tables(unittest.TestCase):
             u.steps_page("device=GPU precision=f64 kernels=a")
 
     def test_best_of_a_format_is_called_so(self):
-        heads = [
-            head_of(f"best:{pattern}")
-            for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")
-        ]
-        self.assertEqual(
-            heads, ["best cuSPARSE", "best cuSPARSE", "best cuSPARSE CSR", "best of csr_*"]
-        )
+        for pattern, head in (
+            ("cusparse*", "best cuSPARSE"),
+            ("cusparse_c*", "best cuSPARSE"),
+            ("cusparse_csr_*", "best cuSPARSE CSR"),
+            ("csr_*", "best of csr_*"),
+        ):
+            self.assertEqual(head_of(f"best:{pattern}"), head)
 
     def test_columns(self):
-        records = [
-            record("b", "m", 0.02, source="stand-in"),
-            record("a", "m", 0.01, source="stand-in"),
-        ]
-        self.assertIn(
-            "| m (stand-in) | 5.0 | **10.0** | 20.0 | — |",
-            self.table(records, "kernels=a,b,c matrices=m column=warm_us"),
-        )
-        text = self.table(records, "kernels=a,baseline matrices=m column=gb_per_s")
-        self.assertIn("A copy runs at 4000 GB/s.", text)
-        self.assertIn("| 8.00 | 16.0 |", text)
-        text = self.table(records, "kernels=a,baseline matrices=m column=of_copy")
-        self.assertIn("| 0.20 | 0.40 |", text)  # percent
+        times = {"b": 0.02, "a": 0.01}
+        records = [record(k, "m", ms, source="stand-in") for k, ms in times.items()]
+        for kernels, column, said in (
+            ("a,b,c", "warm_us", "| m (stand-in) | 5.0 | **10.0** | 20.0 | — |"),
+            ("a,baseline", "gb_per_s", "A copy runs at 4000 GB/s."),
+            ("a,baseline", "gb_per_s", "| 8.00 | 16.0 |"),
+            ("a,baseline", "of_copy", "| 0.20 | 0.40 |"),  # percent
+        ):
+            text = self.table(records, f"kernels={kernels} matrices=m column={column}")
+            self.assertIn(said, text)
 
     def test_when_setup_pays_off(self):
         asked = "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow"
+        times = {
+            "slow": (0.02, 0.5),
+            "fast": (0.01, 0.625),
+            "cheap": (0.01, 0),
+            "slower": (0.03, 0),
+        }
         records = [
             dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0, alone=True)
-            for kernel, ms, setup in (
-                ("slow", 0.02, 0.5),
-                ("fast", 0.01, 0.625),
-                ("cheap", 0.01, 0),
-                ("slower", 0.03, 0),
-            )
+            for kernel, (ms, setup) in times.items()
         ]
         text = self.table(records, asked)
         self.assertIn("Products after which setup pays off against slow; f64", text)
         self.assertIn("| m | 5.0 | 13 | 1 | — |", text)
         del records[1]["alone"]
         self.assertIn("withdrawn, since setup was measured while", self.table(records, asked))
-        self.assertIn(
-            "which can lengthen it",
-            self.table(records, "kernels=slow,fast matrices=m column=setup_ms"),
-        )
-        self.assertNotIn(
-            "which can lengthen it",
-            self.table(records, "kernels=slow,cheap matrices=m column=setup_ms"),
-        )
+        for kernels, beside in (("slow,fast", True), ("slow,cheap", False)):
+            text = self.table(records, f"kernels={kernels} matrices=m column=setup_ms")
+            self.assertEqual("which can lengthen it" in text, beside)
 
     def test_speedups_with_their_mean_and_the_paper_s(self):
-        text = self.table(
-            [
-                record("a", "m", 0.01),
-                record("csr_scalar", "m", 0.02),
-                record("a", "n", 0.01),
-                record("csr_scalar", "n", 0.08),
-                record("a", "long", 0.4),
-                record("csr_scalar", "long", 0.2),
-            ],
-            "kernels=csr_scalar,csr_adaptive matrices=m,n,long column=gflops speedup_of=a published=he_gao_2016_speedups",
-        )
+        times = {"m": (0.01, 0.02), "n": (0.01, 0.08), "long": (0.4, 0.2)}
+        both = ("a", "csr_scalar")
+        records = [
+            record(*of, ms) for m in times for of, ms in zip([(k, m) for k in both], times[m])
+        ]
+        asked = "kernels=csr_scalar,csr_adaptive matrices=m,n,long column=gflops speedup_of=a"
+        text = self.table(records, f"{asked} published=he_gao_2016_speedups")
         for line in (
             "How many times as fast as the others a is: GFLOP/s, warm; f64",
             "| m | 5.0 | 2.00 | — |",
@@ -154,24 +135,18 @@ class Tables(unittest.TestCase):
         self.assertNotIn("Bold", text)
 
     def test_names_up_to_the_comma_are_shown_in_full(self):
-        records = [record("a", "g:9,x=1", 0.01)]
-        self.assertIn("| g:9,x=1 |", self.table(records, "kernels=a matrices=g:9 column=gflops"))
+        records, asked = [record("a", "g:9,x=1", 0.01)], "kernels=a matrices=g:9 column=gflops"
+        self.assertIn("| g:9,x=1 |", self.table(records, asked))
         with self.assertRaisesRegex(u.BlockError, "2 matrices called g:9"):
-            self.table(
-                records + [record("a", "g:9,x=2", 1)], "kernels=a matrices=g:9 column=gflops"
-            )
+            self.table([*records, record("a", "g:9,x=2", 1)], asked)
 
     def test_a_difference_within_the_spread_is_a_tie(self):
         times = {"a": [1, 2, 3, 75], "b": [2.5, 2.6, 2.7, 75], "c": [4, 4, 4, 75]}
-        found = [
-            dict(record(kernel, "m", 1), warm_ms=ms, processes=3) for kernel, ms in times.items()
-        ]
+        found = [record(kernel, "m", 1, warm_ms=ms, processes=3) for kernel, ms in times.items()]
         text = self.table(found, "kernels=a,b,c matrices=m column=warm_us")
         self.assertIn("| **2000** | **2600** | 4000 |", text)
-        self.assertIn(
-            "Bold: the best of the kernels here, and what ties with it: their spreads overlap.",
-            text,
-        )
+        said = "Bold: the best of the kernels here, and what ties with it: their spreads overlap."
+        self.assertIn(said, text)
 
     def test_one_process_has_the_spread_of_the_several_beside_it(self):
         several = {"warm_lower_ms": 0.8, "warm_ms": 1, "warm_upper_ms": 1.2, "processes": 3}
@@ -180,11 +155,9 @@ class Tables(unittest.TestCase):
         self.assertFalse(records.is_tie(several, {**one, "processes": 3}))
 
     def test_what_has_other_machine_code_is_marked_and_what_is_unknown_left_out(self):
-        shown = [
-            record("same", "m", 1, functions={"f": "1"}),
-            record("changed", "m", 1, functions={"f": "3"}),
-            record("old", "m", 1, code=None),
-        ]
+        codes = {"same": "1", "changed": "3"}
+        shown = [record(name, "m", 1, functions={"f": code}) for name, code in codes.items()]
+        shown.append(record("old", "m", 1, code=None))
         with unittest.mock.patch.object(records, "todays_code", lambda: {90: {"f": "1"}}):
             text = self.table(shown, "kernels=same,changed,old matrices=m column=warm_us")
         self.assertIn("| **1000** | **1000** (†) | — |", text)
@@ -226,27 +199,16 @@ class Masks(unittest.TestCase):
         def masked(**changes):
             return u.masked(REPORT.format(**{**first, **changes}))
 
-        self.assertEqual(
-            masked(), masked(cpu="y z", one="0.0751", verified="all 10 results", assertions=11)
-        )
+        other = masked(cpu="y z", one="0.0751", verified="all 10 results", assertions=11)
+        self.assertEqual(masked(), other)
         self.assertNotEqual(masked(), masked(lanes="31.9"))
         self.assertNotEqual(masked(), masked(verified="8 of 9 results; WRONG: 1"))
         self.assertNotEqual(u.masked("46 passed, 0 failed"), u.masked("46 passed, 1 failed"))
 
 
 def step(gpus, exchange, milliseconds, code="library"):
-    return record(
-        "a",
-        "m",
-        1,
-        program="multigpu",
-        gpus=gpus,
-        exchange=exchange,
-        step_ms={"graph": quartiles(milliseconds)},
-        parts=[],
-        code=code,
-        baseline=None,
-    )
+    of = {"program": "multigpu", "gpus": gpus, "exchange": exchange, "code": code, "parts": []}
+    return record("a", "m", 1, step_ms={"graph": quartiles(milliseconds)}, baseline=None, **of)
 
 
 @every
@@ -266,9 +228,8 @@ class Sentences(Scratch):
     def setUp(self):
         super().setUp()
         write(self.root / "GPU" / "a.jsonl", self.RECORDS)
-        self.patch(
-            sentences, "records_of", lambda _, __, program: read_records("GPU", self.root, program)
-        )
+        records = lambda _, __, program: read_records("GPU", self.root, program)  # noqa: E731
+        self.patch(sentences, "records_of", records)
 
     def test_values_ratios_and_what_is_taken_of_several(self):
         for query, answer in (
@@ -312,13 +273,12 @@ class Sentences(Scratch):
                 sentences.answer(query)
 
     def test_filled_in_place(self):
-        text, changed, failed = u.update(
-            "It takes 3 times as long,\nor 9 µs. <!-- 3 = m a/b\ndigits=2 | 9 = m a -->\n"
+        before = "It takes 3 times as long,\nor 9 µs. <!-- 3 = m a/b\ndigits=2 | 9 = m a -->\n"
+        text, changed, failed = u.update(before)
+        after = (
+            "It takes 2.0 times as long,\nor 10.0 µs. <!-- 2.0 = m a/b digits=2 | 10.0 = m a -->\n"
         )
-        self.assertEqual(
-            text,
-            "It takes 2.0 times as long,\nor 10.0 µs. <!-- 2.0 = m a/b digits=2 | 10.0 = m a -->\n",
-        )
+        self.assertEqual(text, after)
         self.assertEqual(changed, ["3 becomes 2.0 = m a/b digits=2", "9 becomes 10.0 = m a"])
         self.assertEqual(failed, [])
         self.assertEqual(u.update(text)[1], [])
@@ -336,11 +296,8 @@ class Sentences(Scratch):
         self.assertEqual(len(u.update("It is 3. <!-- 3 = nothing -->")[2]), 1)
 
     def test_what_is_no_binding_stays(self):
-        for text in (
-            "`<!-- 3 = m a -->`",
-            "<!-- code: a.cuh /T sum = 0/ /^}/ -->",
-            "<!-- a = b -->",
-        ):
+        code = "<!-- code: a.cuh /T sum = 0/ /^}/ -->"
+        for text in ("`<!-- 3 = m a -->`", code, "<!-- a = b -->"):
             self.assertEqual(sentences.fill_numbers(text, [], []), text)
 
 
@@ -349,11 +306,9 @@ class Blocks(unittest.TestCase):
 
     def test_filled_and_then_up_to_date(self):
         text, changed, failed = u.update(self.TEXT)
-        self.assertEqual(
-            text, "a\n<!-- output: echo one -->\n```text\n$ echo one\none\n```\n<!-- end -->\nb\n"
-        )
-        self.assertEqual(changed, ["<!-- output: echo one -->"])
-        self.assertEqual(failed, [])
+        marker, block = "<!-- output: echo one -->", "```text\n$ echo one\none\n```"
+        self.assertEqual(text, f"a\n{marker}\n{block}\n<!-- end -->\nb\n")
+        self.assertEqual((changed, failed), ([marker], []))
         self.assertEqual(u.update(text), (text, [], []))
 
     def test_exit_status(self):
@@ -384,9 +339,8 @@ class Blocks(unittest.TestCase):
         self.assertRegex(failed[0][1], "no line of .* matches")
 
     def test_ladder(self):
-        block = (
-            "<!-- ladder: step=3 -->\n<!-- end -->\n<!-- ladder: step=3 table -->\n<!-- end -->\n"
-        )
+        asked = ("step=3", "step=3 table")
+        block = "".join(f"<!-- ladder: {of} -->\n<!-- end -->\n" for of in asked)
         text, _, failed = u.update(block, to_root="../")
         self.assertEqual(failed, [])
         self.assertIn("](../plots/figures/ladder/03.svg)", text)
