@@ -251,7 +251,7 @@ def ask_judge(program, runner, question, limit_s):
     try:
         done = subprocess.run(
             [str(program)],
-            input=json.dumps({**question, "runner": pipes, "process": process.pid}),
+            input=json.dumps({**question, "runner": pipes}),
             capture_output=True,
             text=True,
             pass_fds=pipes,

@@ -4,15 +4,14 @@
 // The kernels run in another process (runner.cpp). This one has the matrices, the references and
 // the verdict. It reads a JSON object from its standard input,
 //
-//   {"runner": [7, 8], "process": 4711, "kernels": ["csr_vector"...], "also": ["csr_vector_4"...],
+//   {"runner": [7, 8], "kernels": ["csr_vector"...], "also": ["csr_vector_4"...],
 //    "seed": 1, "matrices": ["stencil2d:20x20"...], "seconds": 120,
 //    "targets": [["csr_vector", "fem:1000,block=3"]...]}
 //
 // (or, of a puzzle of common/primer, {"runner": [7, 8], "puzzle": n, "seconds": 20}, n being the
 // number that it is called with, or 0: the matrix's name is "" then, the kernel's "puzzle")
 //
-// ("runner": the descriptors of the pipes to it and from it; "process": its number, or that of one
-// that it descends from; who started it sees how it ends.
+// ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends.
 // "also": kernels that are tried on few of the matrices, other instances of the same source.
 // "finite_x": true where the format stores zeros of its own, whose products with infinity are NaN.)
 //
@@ -43,14 +42,11 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "coursework/drawing.hpp"
@@ -81,10 +77,8 @@ constexpr int kLockstep = 3;
 constexpr Index kMostRowsInLockstep = 300;
 constexpr int kMostNonzerosInLockstep = 3000;
 constexpr int kRandomMatrices = 40;
-constexpr std::size_t kOneOf = 8;  // matrices on which kernels of "also" are tried
-// How long a runner may sleep for an answer, and how much longer than all its sleep may be its
-// time.
-constexpr double kPatienceSeconds = 20, kOfWallTime = 5;
+constexpr std::size_t kOneOf = 8;               // matrices on which kernels of "also" are tried
+constexpr std::chrono::seconds kOfWallTime{5};  // per second that is asked for
 // Its rows, its columns and its nonzeros are more than 16 bits count; all warps have equal work.
 const std::string kLargest = "66000 x 66000, two diagonals";
 // One in which no row uses the last column: x is infinite there.
@@ -179,7 +173,6 @@ struct Outcome {
 
 struct Options {
   std::array<int, 2> runner{};
-  int process = 0;
   std::vector<std::string> kernels, also, matrices;
   std::vector<std::pair<std::string, std::string>> targets;
   std::uint64_t seed = 1;
@@ -187,8 +180,8 @@ struct Options {
   bool finite_x = false;
   std::optional<int> puzzle;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, process, kernels, also, matrices,
-                                                targets, seed, seconds, finite_x)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, kernels, also, matrices, targets,
+                                                seed, seconds, finite_x)
 
 // The runner closed its pipe (the text is empty), takes too long, or lies.
 class RunnerEnded : public std::runtime_error {
@@ -198,54 +191,13 @@ class RunnerEnded : public std::runtime_error {
   bool is_forged;
 };
 
-// Whether a process and its descendants work, as far as Linux tells: one that has no processor
-// because others are busy does, one that sleeps does not.
-class Activity {
- public:
-  explicit Activity(int process) : process_(process) {}
-
-  // In the `seconds` since the last call.
-  bool goes_on(double seconds) {
-    double ticks = 0;
-    bool ready = false;
-    look(process_, ticks, ready);
-    const double worked =
-        (ticks - std::exchange(ticks_, ticks)) / static_cast<double>(sysconf(_SC_CLK_TCK));
-    return ready || worked > 0.1 * seconds;
-  }
-
- private:
-  static void look(int process, double& ticks, bool& ready) {
-    const std::filesystem::path threads = "/proc/" + std::to_string(process) + "/task";
-    std::error_code gone;
-    for (const auto& thread : std::filesystem::directory_iterator(threads, gone)) {
-      std::string stat;
-      std::getline(std::ifstream(thread.path() / "stat"), stat);
-      // After the name, in parentheses: the state, ten numbers, the times of user and system.
-      std::istringstream fields(stat.substr(stat.find_last_of(')') + 1));
-      char state = '?';
-      fields >> state;
-      ready |= state == 'R' || state == 'D';
-      std::string skipped;
-      for (int i = 0; i < 10; ++i) fields >> skipped;
-      double user = 0, system = 0;
-      if (fields >> user >> system) ticks += user + system;
-      std::ifstream children(thread.path() / "children");
-      for (int child = 0; children >> child;) look(child, ticks, ready);
-    }
-  }
-
-  int process_;
-  double ticks_ = 0;
-};
-
 // The other end of the runner's pipes: a process that may end, hang or lie. Its processor time is
-// limited by who started it; here, the time in which it does not work, and its wall time, since
-// that depends on what else the machine does, generously.
+// limited by who started it. A kernel cannot sleep (confine.cpp), but it can wait for a lock for
+// ever: that ends by wall time, which depends on what else the machine does, so generously.
 class Runner {
  public:
-  Runner(std::array<int, 2> pipes, int process, int seconds)
-      : requests_(pipes[0]), answers_(pipes[1]), activity_(process), seconds_(seconds) {}
+  Runner(std::array<int, 2> pipes, int seconds)
+      : requests_(pipes[0]), answers_(pipes[1]), end_(Clock::now() + kOfWallTime * seconds) {}
 
   // Whether it has begun to work.
   bool has_started() {
@@ -280,18 +232,8 @@ class Runner {
   using Clock = std::chrono::steady_clock;
 
   // Whether to go on waiting for the next frame.
-  Waits waits() {
-    return [this, slept = 0.0, looked = Clock::now()]() mutable {
-      const auto now = Clock::now();
-      const double since = std::chrono::duration<double>(now - std::exchange(looked, now)).count();
-      if (!activity_.goes_on(since)) {
-        // (The judge itself may have had no processor for a while.)
-        slept += std::min(since, 1.0);
-        all_slept_ += std::min(since, 1.0);
-      }
-      const double age = std::chrono::duration<double>(now - begin_).count();
-      return slept < kPatienceSeconds && all_slept_ < seconds_ && age < kOfWallTime * seconds_;
-    };
+  Waits waits() const {
+    return [this] { return Clock::now() < end_; };
   }
   std::string frame(std::size_t limit) {
     if (auto bytes = receive_frame(answers_, limit, waits())) return *std::move(bytes);
@@ -299,9 +241,7 @@ class Runner {
   }
 
   int requests_, answers_;
-  Activity activity_;
-  double seconds_, all_slept_ = 0;
-  Clock::time_point begin_ = Clock::now();
+  Clock::time_point end_;
 };
 
 Coo<double> largest() {
@@ -724,7 +664,7 @@ void run() {
   if (asked.contains("puzzle")) options.puzzle = asked.at("puzzle").get<int>();
   std::vector<test::NamedMatrix> matrices;
   if (!options.puzzle) matrices = matrices_of(options);
-  Runner runner(options.runner, options.process, options.seconds);
+  Runner runner(options.runner, options.seconds);
   if (!runner.has_started()) {
     return say({{"failure", "it did not start"}});
   }

@@ -1013,14 +1013,14 @@ class NotGraded(unittest.TestCase):
         with self.assertRaisesRegex(check.NotJudged, "did not start"):
             check.judge(step, step.exercises[0], KIT / "judge", ["false"])
 
-    def test_time_is_that_in_which_a_runner_sleeps(self):
+    def test_a_runner_has_five_times_its_time(self):
         """A machine that is busy gives no other verdict."""
         step = read_step(ROOT / GRADED)
-        for runner, least in ((["sleep", "99"], 1), (["sh", "-c", "while :; do :; done"], 5)):
+        for runner in (["sleep", "99"], ["sh", "-c", "while :; do :; done"]):
             begin = time.monotonic()
             with self.assertRaisesRegex(check.NotJudged, "did not start"):
                 check.judge(step, step.exercises[0], KIT / "judge", runner, limit_s=1)
-            self.assertGreaterEqual(time.monotonic() - begin, least)
+            self.assertGreaterEqual(time.monotonic() - begin, 5)
 
     def test_a_failure_ends_the_run_with_an_error(self):
         scratch = scratch_of(self)
