@@ -6,7 +6,6 @@ make test-coursework                      every step as handed out and solved, e
 
 import contextlib
 import io
-import itertools
 import os
 import re
 import shutil
@@ -31,12 +30,11 @@ import exercises
 import flags
 import grade
 import handout
-import honest
 import kit
-import submissions
-from exercises import ROOT, TODO, Exercise, Target, read_step
 import mistakes
-from attacks import GRADED
+import submissions
+from attacks import GRADED, KERNEL
+from exercises import ROOT, TODO, Exercise, ExerciseError, Target, read_step
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, read_submission, submissions_in
 
@@ -44,12 +42,11 @@ STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
 FULL = os.environ.get("COURSEWORK") == "full"
 os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
+HERE = ROOT / "common/coursework"
 KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
-HAS_COPYDETECT = not subprocess.run(
-    [ROOT / "common/build/python.sh", ROOT / "common/coursework/requirements.txt"],
-    capture_output=True,
-).returncode
+PYTHON_OF_GRADE = [ROOT / "common/build/python.sh", HERE / "requirements.txt"]
+HAS_COPYDETECT = subprocess.run(PYTHON_OF_GRADE, capture_output=True).returncode == 0
 
 try:
     SANDBOX = Sandbox()
@@ -71,14 +68,34 @@ class Scratch(unittest.TestCase):
         self.directory = scratch_of(self)
 
 
+def ran(*words, **options):
+    return subprocess.run(words, capture_output=True, text=True, **options)
+
+
 def script(name, *words, **options):
     """Runs a program of this directory."""
-    return subprocess.run(
-        [sys.executable, ROOT / "common/coursework" / name, *words],
-        capture_output=True,
-        text=True,
-        **options,
-    )
+    return ran(sys.executable, HERE / name, *words, **options)
+
+
+def make(place, *words, status=0):
+    done = ran("make", "-C", place, "BACKEND=cpu", *words)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+@contextlib.contextmanager
+def runner_with(step, files):
+    """The runner of a step with files {name: text} in the place of its own, and what build.py says."""
+    with tempfile.TemporaryDirectory() as scratch:
+        course, out = Path(scratch) / "course", Path(scratch) / "out"
+        check.lay_out(step, ROOT / step.directory, course, files)
+        out.mkdir()
+        request = {"course": course, "step": step.directory, "out": out, "kit": KIT}
+        yield out / "objects/runner", build.Build({**request, "files": step.files()}).run()
+
+
+def judged(step, exercise, runner, **how):
+    return check.judge(step, exercise, KIT / "judge", [runner], **how)
 
 
 # --- Exercises and handouts -----------------------------------------------------------------------
@@ -91,12 +108,8 @@ class Exercises(unittest.TestCase):
     def test_marks_hints_and_kernels_fit(self):
         for directory in STEPS:
             step = read_step(directory)
-            sources = "".join(p.read_text() for p in directory.glob("stage.cu"))
-            marked = {
-                str(p.relative_to(directory))
-                for p in directory.rglob("*.cuh")
-                if exercises.taken_out(p.read_text())
-            }
+            headers = {str(p.relative_to(directory)): p for p in directory.rglob("*.cuh")}
+            marked = {n for n, p in headers.items() if exercises.taken_out(p.read_text())}
             self.assertEqual(marked, set(step.files()))
             for exercise in step.exercises:
                 with self.subTest(step=step.directory, exercise=exercise.name):
@@ -104,37 +117,34 @@ class Exercises(unittest.TestCase):
                     self.assertTrue(exercise.targets)
                     hints = iter(exercise.hints)
                     for name in exercise.files:
-                        text = exercises.with_holes(
-                            (directory / name).read_text(), exercise.name, hints
-                        )
+                        text = headers[name].read_text()
+                        text = exercises.with_holes(text, exercise.name, hints)
                         self.assertIn(f"{TODO} {exercise.name})", text)
                     self.assertIsNone(next(hints, None), "a hint without a hole")
                     for target in exercise.targets:
-                        self.assertIn(target.kernel, [*exercise.kernels])
+                        self.assertIn(target.kernel, exercise.kernels)
                         self.assertTrue(target.reason)
-            self.assertIn("add_kernel", sources)
+            self.assertIn("add_kernel", (directory / "stage.cu").read_text())
 
     def test_marks(self):
         text = "a\n  // exercise: begin\n  b\n  // exercise: end\nc\n"
         self.assertEqual(exercises.without_marks(text), "a\n  b\nc\n")
         self.assertEqual(exercises.taken_out(text), ["  b"])
+        hint = "what\n1. hint\n2. another\n   line"
         self.assertEqual(
-            exercises.with_holes(text, "e", iter(["what\n1. hint\n2. another\n   line"])),
+            exercises.with_holes(text, "e", iter([hint])),
             "a\n  // TODO (exercise e): write this. (make hint)\n  // what\nc\n",
         )
-        self.assertEqual(
-            exercises.hints_of("what\n1. hint\n2. another\n   line"),
-            ("what", ["hint", "another line"]),
-        )
+        self.assertEqual(exercises.hints_of(hint), ("what", ["hint", "another line"]))
         for bad in ("// exercise: begin\n", "// exercise: end\n", "// exercise: begin\n" * 2):
-            with self.assertRaises(exercises.ExerciseError):
+            with self.assertRaises(ExerciseError):
                 exercises.split(bad)
-        with self.assertRaises(exercises.ExerciseError):
+        with self.assertRaises(ExerciseError):
             exercises.with_holes(text, "e", iter([]))
 
     def test_bad_ini_is_refused(self):
         path = scratch_of(self) / "exercise.ini"
-        with self.assertRaisesRegex(exercises.ExerciseError, "has no exercise.ini"):
+        with self.assertRaisesRegex(ExerciseError, "has no exercise.ini"):
             read_step(path.parent)
         exercise = "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\nkernels = k\nlevel = l\ntask = t\n"
         for text in (
@@ -144,32 +154,18 @@ class Exercises(unittest.TestCase):
             "[step]\ntitle = t\n[e: t]\nkernel = k\nmatrix = m\ncounter = no such\nat_most = 1\n",
         ):
             path.write_text(text)
-            with self.assertRaisesRegex(exercises.ExerciseError, "exercise.ini|e: t"):
+            with self.assertRaisesRegex(ExerciseError, "exercise.ini|e: t"):
                 read_step(path.parent)
 
     def test_counters(self):
-        fields = (
-            "line",
-            "space",
-            "requests",
-            "lanes",
-            "sectors",
-            "ideal_sectors",
-            "addresses",
-            "bank_passes",
-        )
+        fields = "line space requests lanes sectors ideal_sectors addresses bank_passes".split()
+        where = {"file": "a/k.cuh", "array": "values", "access": "load"}
         rows = (
             (7, "global", 2, 32, 9, 8, 16, 0),
             (8, "global", 2, 32, 11, 2, 16, 0),
             (9, "shared", 2, 64, 0, 0, 64, 6),
         )
-        record = {
-            "nnz": 128,
-            "lines": [
-                {"file": "a/k.cuh", "array": "values", "access": "load", **dict(zip(fields, row))}
-                for row in rows
-            ],
-        }
+        record = {"nnz": 128, "lines": [{**where, **dict(zip(fields, row))} for row in rows]}
 
         def target(name, array="values"):
             return Target("t", "k", "m", name, array, "load", 1.0, None, 5, "because")
@@ -186,99 +182,87 @@ class Exercises(unittest.TestCase):
         self.assertIsNone(exercises.counter(target("sectors per request", "y"), record))
         found = target("sectors per request")
         self.assertEqual(exercises.worst_line(found, record), "k.cuh:8")
-        for value, said in (
-            (5, "k.cuh:8"),
-            (None, "makes no loads of values"),
-            (check.NOT_COUNTED, "wrong on m"),
-        ):
+        none, not_counted = "makes no loads of values", "wrong on m"
+        for value, said in ((5, "k.cuh:8"), (None, none), (check.NOT_COUNTED, not_counted)):
             self.assertFalse(found.met(value))
             self.assertIn(said, check.verdict_on_target(check.Measured(found, value, "k.cuh:8")))
-        both_sides = Target(
-            "t", "k", "m", "lanes per request", "y", "atomic", 3.0, None, 5, "because", 100
-        )
+        both_sides = replace(target("lanes per request"), at_most=3.0, steps=100)
         self.assertTrue(check.Measured(both_sides, 1, None, 100).met())
-        self.assertIn(
-            "Few threads", check.verdict_on_target(check.Measured(both_sides, 1, None, 101))
-        )
+        few = check.verdict_on_target(check.Measured(both_sides, 1, None, 101))
+        self.assertIn("Few threads", few)
 
     def test_matrices_of_targets_are_drawn_from_the_seed(self):
-        self.assertEqual(exercises.drawn("fem:1000,block=3", 1), "fem:1000,block=3")
-        self.assertRegex(exercises.drawn("fem:1000,block=3", 7), r"^fem:1(?!000)\d\d\d,block=3")
-        self.assertNotEqual(
-            exercises.drawn("stencil2d:60x60", 500), exercises.drawn("stencil2d:60x60", 900)
-        )
+        drawn = exercises.drawn
+        self.assertEqual(drawn("fem:1000,block=3", 1), "fem:1000,block=3")
+        self.assertRegex(drawn("fem:1000,block=3", 7), r"^fem:1(?!000)\d\d\d,block=3")
+        self.assertNotEqual(drawn("stencil2d:60x60", 500), drawn("stencil2d:60x60", 900))
 
 
 class OwnKernel(Scratch):
     """KERNEL=mine.cuh: mine.py."""
 
+    step = ROOT / GRADED
+
+    def mine(self, file, step=step, place=None):
+        return script("mine.py", step, file, place or self.directory, self.directory / "out")
+
+    def version(self, text):
+        file = self.directory / "mine.cuh"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return self.mine(file)
+
+    def checked(self):
+        return script("check.py", self.step, "--kernel", self.directory / "mine.cuh").stderr
+
     def test_it_takes_the_place_of_the_step_s_file(self):
-        step, place, file = ROOT / GRADED, self.directory, self.directory / "mine.cuh"
-        self.assertRegex(
-            script("check.py", step, "--kernel", file).stderr, "^error: .*No such file"
-        )
-        file.write_text(
-            "namespace spmv { __global__ void csr_scalar_kernel() {} }", encoding="utf-8"
-        )
-        for done in (
-            script("mine.py", step, file, place, place / "out"),
-            script("check.py", step, "--kernel", file),
-        ):
+        self.assertRegex(self.checked(), "^error: .*No such file")
+        done = self.version("namespace spmv { __global__ void csr_scalar_kernel() {} }")
+        for said in (done.stderr, self.checked()):
             self.assertRegex(
-                done.stderr,
+                said,
                 r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector .*; .*csr_vector_kernel \(csr_vector\.cuh\)",
             )
-        file.write_text(attacks.right(), encoding="utf-8")
-        done = script("mine.py", step, file, place, place / "out")
-        self.assertEqual(
-            (done.returncode, done.stderr, Path(done.stdout.strip()).name), (0, "", "stage.cu")
-        )
-        text = (Path(done.stdout.strip()).parent / "csr_vector.cuh").read_text(encoding="utf-8")
-        self.assertTrue(
-            text.startswith(f'#line 1 "{file.resolve()}"\n')
-        )  # by which the compiler's messages name it
+        done = self.version(attacks.right())
+        copy = Path(done.stdout.strip())
+        self.assertEqual((done.returncode, done.stderr, copy.name), (0, "", "stage.cu"))
+        text = (copy.parent / KERNEL).read_text(encoding="utf-8")
+        mine = (self.directory / "mine.cuh").resolve()
+        self.assertTrue(text.startswith(f'#line 1 "{mine}"\n'))  # by which messages name it
 
     def test_what_the_host_compiler_defines_is_copied_too(self):
         step = ROOT / "08_formats_ell_hyb_dia"
-        done = script("mine.py", step, step / "ell.cuh", step, self.directory / "out")
-        copies = [Path(line) for line in done.stdout.split()]
+        copies = [Path(line) for line in self.mine(step / "ell.cuh", step, step).stdout.split()]
         self.assertEqual([copy.name for copy in copies], ["stage.cu", "stage.cpp"])
         for copy in copies:
             self.assertIn("namespace spmv::mine {", copy.read_text(encoding="utf-8"))
 
     def test_two_versions_do_not_meet(self):
-        step, place = ROOT / GRADED, self.directory
         places = set()
         for name, text in (("a", ""), ("b", ""), ("a", "// changed\n")):
-            file = place / f"{name}.cuh"
+            file = self.directory / f"{name}.cuh"
             file.write_text(text + attacks.right(), encoding="utf-8")
-            done = script("mine.py", step, file, place, place / "out")
-            places.add(Path(done.stdout.strip()).parents[1])
+            places.add(Path(self.mine(file).stdout.strip()).parents[1])
         self.assertEqual(len(places), 3)
-        self.assertEqual({path.parent for path in places}, {place / "out"})
+        self.assertEqual({path.parent for path in places}, {self.directory / "out"})
 
     def test_a_kernel_that_the_step_cannot_launch(self):
         right = attacks.right()
         head = r"^error: \S+/mine\.cuh:\d+: csr_vector_kernel is (.*), and the step launches template <int lanes_per_row, typename T> \(int rows, "
+        both, one = "template <int lanes_per_row, typename T>", "template <typename T>"
         for old, new, shown in (
-            ("T alpha, const T* x, T beta, T* y", "const T* x, T* y", "const T* x, T* y\\)"),
+            ("T alpha, const T* x, T beta, T* y", "const T* x, T* y", "const T* x, T* y)"),
             (
                 "int rows, const int* row_offsets",
                 "const int* row_offsets, int rows",
                 "template <int",
             ),
-            (
-                "template <int lanes_per_row, typename T>",
-                "template <typename T>",
-                "template <typename T>",
-            ),
+            (both, one, one),
             ("const T* values", "const double* values", "const double"),
         ):
-            done = self.version(
-                re.sub(r"\s+".join(map(re.escape, old.split())), new, right, count=1)
-            )
+            spaced = r"\s+".join(map(re.escape, old.split()))
+            done = self.version(re.sub(spaced, new, right, count=1))
             self.assertRegex(done.stderr, head)
-            self.assertIn(shown.replace("\\", ""), done.stderr)
+            self.assertIn(shown, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
         for old, new in (
             ("const int* row_offsets", "const int* __restrict__ offsets /* , */"),
@@ -288,36 +272,22 @@ class OwnKernel(Scratch):
             text = right.replace(old, new, 1)
             text = re.sub(r"\bT\b", "Real", text) if "Real" in new else text
             self.assertEqual(self.version(text).stderr, "")
-        self.assertRegex(
-            self.version(right.replace("spmv", "mine")).stderr,
-            "^error: .* has no 'namespace spmv {'",
-        )
-
-    def version(self, text):
-        file = self.directory / "mine.cuh"
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return script("mine.py", ROOT / GRADED, file, self.directory, self.directory / "out")
+        said = self.version(right.replace("spmv", "mine")).stderr
+        self.assertRegex(said, "^error: .* has no 'namespace spmv {'")
 
     def test_encodings(self):
         """One answer of all commands: what a compiler reads is read, and UTF-16 is refused with file and line."""
-        right = attacks.right()
-        for data in (
-            b"\xef\xbb\xbf" + right.encode(),
-            right.replace("\n", "\r\n").encode(),
-            "// größer, \u2013\n".encode("cp1252") + right.encode(),
-        ):
+        right, dos = attacks.right(), attacks.right().replace("\n", "\r\n").encode()
+        windows = "// größer, \u2013\n".encode("cp1252") + right.encode()
+        for data in (b"\xef\xbb\xbf" + right.encode(), dos, windows):
             done = self.version(data)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         for encoding in "utf-16", "utf-16-le", "utf-16-be":
             done = self.version(right.encode(encoding))
-            self.assertRegex(
-                done.stderr, r"^error: \S+/mine\.cuh:1: the file .*; save it as UTF-8$"
-            )
-            done = script("check.py", ROOT / GRADED, "--kernel", self.directory / "mine.cuh")
-            self.assertRegex(
-                done.stderr, r"^error: \S+/mine\.cuh:1: the file .*; save it as UTF-8$"
-            )
-            texts, unread = exercises.readable({"a.cuh": right.encode(encoding), "b.cuh": data})
+            for said in (done.stderr, self.checked()):
+                self.assertRegex(said, r"^error: \S+/mine\.cuh:1: the file .*; save it as UTF-8$")
+            both = {"a.cuh": right.encode(encoding), "b.cuh": windows}
+            texts, unread = exercises.readable(both)
             self.assertEqual(list(texts), ["b.cuh"])
             self.assertEqual(texts["b.cuh"].splitlines()[0], "// größer, \u2013")
             self.assertRegex(unread["a.cuh"], "^a.cuh:1: the file .*; save it as UTF-8$")
@@ -326,33 +296,27 @@ class OwnKernel(Scratch):
         """What each command hands to the shell is one word, as it was typed."""
         place = self.directory / "it's a $HOME"
         place.mkdir()
-        matrix, kernel = place / "my matrix.mtx", place / "my kernel.cuh"
-        matrix.write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n")
-        kernel.write_text(attacks.right())
-        for words, name, value in (
-            ("run", "MATRIX", matrix),
-            ("info", "MATRIX", matrix),
-            ("watch", "MATRIX", matrix),
-            (f"-C {GRADED} run", "MATRIX", matrix),
-            (f"-C {GRADED} watch", "MATRIX", matrix),
-            (f"-C {GRADED} run", "KERNEL", kernel),
-            (f"-C {GRADED} check", "KERNEL", kernel),
-        ):
+        paths = {"MATRIX": place / "my matrix.mtx", "KERNEL": place / "my kernel.cuh"}
+        matrix = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n"
+        paths["MATRIX"].write_text(matrix)
+        paths["KERNEL"].write_text(attacks.right())
+        own = f"-C {GRADED}"
+        commands = ["run", "info", "watch", f"{own} run", f"{own} watch"]
+        commands = [(words, "MATRIX") for words in commands]
+        for words, name in [*commands, (f"{own} run", "KERNEL"), (f"{own} check", "KERNEL")]:
             with self.subTest(words, name=name):
-                command = ["make", "-n", "BACKEND=cpu", *words.split(), f"{name}={value}"]
-                done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-                quoted = str(value).replace("'", r"'\''")
+                done = ran(
+                    *f"make -n BACKEND=cpu {words}".split(), f"{name}={paths[name]}", cwd=ROOT
+                )
+                quoted = str(paths[name]).replace("'", r"'\''")
                 self.assertTrue(f"'{quoted}'" in done.stdout, done.stderr[-500:])
                 self.assertEqual(done.stdout.count(place.name), 0)  # not as it is
 
     def test_a_file_that_the_step_does_not_use(self):
-        step = shutil.copytree(ROOT / GRADED, self.directory / GRADED)
-        (step / "mine.cuh").write_text(
-            "namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8"
-        )
-        done = script("mine.py", step, "mine.cuh", step, self.directory / "out")
+        step = shutil.copytree(self.step, self.directory / GRADED)
+        (step / "mine.cuh").write_text("namespace spmv { __global__ void mine_kernel() {} }")
         self.assertRegex(
-            done.stderr,
+            self.mine("mine.cuh", step, step).stderr,
             r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector \(it has mine_kernel\); ",
         )
 
@@ -361,132 +325,61 @@ class Checks(Scratch):
     def test_reports_name_elements(self):
         launch = " (launch.hpp:9: launching a kernel: an illegal memory access was encountered (cudaErrorIllegalAddress))"
         where = "k.cuh:36, block (0, 0, 0), thread (1, 0, 0): "
+        same = "reads 4 bytes, 6 bytes into 'x', that was"
+        far = "reads 8 bytes at an address that is 1074528 bytes into 'values', which has 1074528"
+        race = "race: writes 8 bytes, 16 bytes into shared 'sums', which thread"
         for bytes_, elements in (
-            (
-                "reads 8 bytes at an address that is 1074528 bytes into 'values', which has 1074528",
-                "reads 'values'[134316] of 134316",
-            ),
-            (
-                "race: writes 8 bytes, 16 bytes into shared 'sums', which thread",
-                "race: writes shared 'sums'[2], which thread",
-            ),
-            (
-                "reads 4 bytes, 6 bytes into 'x', that was",
-                "reads 4 bytes, 6 bytes into 'x', that was",
-            ),
+            (far, "reads 'values'[134316] of 134316"),
+            (race, "race: writes shared 'sums'[2], which thread"),
+            (same, same),
         ):
-            self.assertEqual(
-                check.tidy(f"kernel k<2, double> at {where}{bytes_}{launch}"),
-                f"k at {where}{elements}",
-            )
+            said = check.tidy(f"kernel k<2, double> at {where}{bytes_}{launch}")
+            self.assertEqual(said, f"k at {where}{elements}")
         stuck = ", block (0,0,0): deadlock: thread (1,0,0) waits at __syncthreads at k.cuh:3"
         self.assertEqual(check.tidy(f"kernel k<A<2> >{stuck}{launch}"), f"k{stuck}")
 
     def test_a_race_is_told_in_sentences(self):
         self.assertEqual(check.sentences("k: deadlock; a"), "k: deadlock; a")
-        self.assertEqual(
-            check.sentences("k: race: a, b; both c: d; use e"), "k: race: a, b.\nBoth c: d.\nUse e"
-        )
+        said = check.sentences("k: race: a, b; both c: d; use e")
+        self.assertEqual(said, "k: race: a, b.\nBoth c: d.\nUse e")
 
     def test_what_a_process_said_before_it_aborted(self):
+        oops = "terminate called after throwing 'Oops'"
+        smashed = "it wrote past the objects of a function's stack frame"
         for said, told in (
-            (
-                ">&2 echo \"terminate called after throwing 'Oops'\"",
-                "it says: terminate called after throwing 'Oops'",
-            ),
-            (
-                ">&2 echo '*** stack smashing detected ***: terminated'",
-                "it wrote past the objects of a function's stack frame",
-            ),
+            (f'>&2 echo "{oops}"', f"it says: {oops}"),
+            (">&2 echo '*** stack smashing detected ***: terminated'", smashed),
             (":", "it called abort()"),
         ):
-            process = subprocess.Popen(
-                ["bash", "-c", f"{said}; kill -ABRT $$"], stderr=subprocess.PIPE
-            )
-            words = check.LastWords(process.stderr)
-            self.assertEqual(
-                check.how_it_ended(process, words), (f"it ended with signal 6: {told}", False)
-            )
+            words = ["bash", "-c", f"{said}; kill -ABRT $$"]
+            process = subprocess.Popen(words, stderr=subprocess.PIPE)
+            end = check.how_it_ended(process, check.LastWords(process.stderr))
+            self.assertEqual(end, (f"it ended with signal 6: {told}", False))
 
     def test_what_was_found_stands_when_the_time_is_up(self):
         """The page of a kernel with a race that exceeds its time limit names both."""
-        race = {
-            "kind": "error",
-            "right": True,
-            "what": "kernel k at k.cuh:3, block (0, 0, 0), thread (1, 0, 0): race: reads 'y'",
-        }
-        result = check.Result(
-            read_step(ROOT / GRADED).exercises[0],
-            tried=4,
-            right=3,
-            found=[race],
-            ended="it did not end in time",
-        )
-        self.assertRegex(
-            check.explain(result),
-            r"UNSAFE +k at k.cuh:3.*race: reads 'y'\n +it did not end in time",
-        )
+        what = "kernel k at k.cuh:3, block (0, 0, 0), thread (1, 0, 0): race: reads 'y'"
+        race, late = {"kind": "error", "right": True, "what": what}, "it did not end in time"
+        exercise = read_step(ROOT / GRADED).exercises[0]
+        result = check.Result(exercise, tried=4, right=3, found=[race], ended=late)
+        both = rf"UNSAFE +k at k.cuh:3.*race: reads 'y'\n +{late}"
+        self.assertRegex(check.explain(result), both)
         result.found = []
-        self.assertRegex(check.explain(result), r"UNSAFE +it did not end in time")
+        self.assertRegex(check.explain(result), rf"UNSAFE +{late}")
 
     def test_a_second_check_waits_for_the_first(self):
-        attempt = ["flock", "-n", ROOT / "build/some_check.lock", "true"]
+        lock = ROOT / "build/some_check.lock"
         with kit.alone("some_check"):
-            self.assertEqual(subprocess.run(attempt).returncode, 1)
-        self.assertEqual(subprocess.run(attempt).returncode, 0)
-        (ROOT / "build/some_check.lock").unlink()
+            self.assertEqual(ran("flock", "-n", lock, "true").returncode, 1)
+        self.assertEqual(ran("flock", "-n", lock, "true").returncode, 0)
+        lock.unlink()
 
     def test_only_answers_of_the_build_are_taken(self):
-        self.assertEqual(
-            check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True)
-        )
-        for bad in (
-            "",
-            "no JSON",
-            "[]",
-            "{}",
-            '{"flags": 1, "broken": {}, "built": true}',
-            '{"failure": "why"}',
-        ):
+        good = '{"flags": [], "broken": {}, "built": true}'
+        self.assertEqual(check.read_build(good), ([], {}, True))
+        for bad in ("", "no JSON", "[]", "{}", good.replace("[]", "1"), '{"failure": "why"}'):
             with self.assertRaises(check.NotJudged):
                 check.read_build(bad)
-
-
-# A file as kernels are compiled, and what its flags say of which line; or nothing.
-FLAGS = (
-    ("#include <cstdlib>\n__global__ void k(double* a) {\n  exit(a[0]); }", {3: "a use of 'exit'"}),
-    ("#include <charconv>\n__global__ void k(char* a, int* b) { std::from_chars(a, a + 9, *(double*)b); }", {2: "from_chars"}),
-    ("#include <functional>\n__global__ void k(std::string_view* a, size_t* b) {\n*b = std::hash<std::string_view>()(*a); }", {2: "_Hash_bytes"}),
-    ("#include <fstream>\n__global__ void k(double* a) { std::ifstream f(\"/proc/self/mem\"); f >> *a; }", {2: "ifstream"}),
-    ("#include <cstring>\n__global__ void k(int* a) { *a = memcmp(a + 1, a + 9, *a); }", {2: "memcmp"}),
-    ("#include <cstdio>\n__global__ void k(char* a) { sprintf(a, \"%d\", a[9]); }", {2: "sprintf"}),
-    ("namespace simt { struct Settings; Settings& settings(); }\n__global__ void k(int* a) { *a = *(int*)&simt::settings(); }", {2: "settings"}),
-    ("__attribute__((noinline)) int made() { return 3; }\nstatic const int number = made();\nint* f() { return (int*)&number; }", {2: "an initialiser"}),
-    ("int a;\n__attribute__((constructor)) void f() { a = 1; }", {2: "an initialiser"}),
-    ("extern \"C\" int open(const char*, int, ...) { return 3; }", {1: "a definition of 'open'"}),
-    ("void* operator new(std::size_t n) { return (void*)n; }", {1: "a definition of 'operator new'"}),
-    ("__global__ void k(long* a) { ((void (*)())a[1])(); }", {1: "a call through a pointer in 'k'"}),
-    ("__attribute__((no_sanitize_thread)) __global__ void k(double* a) {\n*a = a[1]; }", {2: "without being observed"}),
-    ("struct Big { double a[8]; };\nnamespace spmv { __attribute__((noinline)) double f(Big b, int n) { return b.a[n]; } }\n"
-     "__attribute__((noinline)) double g(Big* b, double* a) {\n*a = spmv::f(*b, 3); return *a; }", {4: "takes or returns an object by value"}),
-    # Honest work.
-    ("#include <cmath>\n__global__ void k(double* a) { *a = lround(a[1]) + remainder(a[2], 2) + std::sqrt(a[3]) + fma(a[1], a[2], a[3]); }", {}),
-    ("#include <algorithm>\n__global__ void k(double* a) { double b[40] = {}; std::copy(a, a + 40, b); std::sort(b, b + 40); std::fill(a, a + 40, b[3]); }", {}),
-    ("#include <cstdio>\n__global__ void k(double* a) { printf(\"%g\\n\", a[threadIdx.x]); assert(*a > 0); }", {}),
-    ("#include <iostream>\nconstexpr int table[] = {1, 2, 3};\nstatic const char* const name = \"k\";\n__global__ void k(int* a) { *a = table[*a] + *name; }", {}),
-    ("template <typename F> __device__ int apply(F f, int a) { return f(a); }\n__global__ void k(int* a) { *a = apply([](int b) { return b + 1; }, *a); }", {}),
-    ("__global__ void k(double* a) { memcpy(a, a + 9, 8 * threadIdx.x); __builtin_memset(a, 0, blockDim.x); __builtin_assume_aligned(a, 16); }", {}),
-    ("struct Pair { double sum; int row; };\n__device__ Pair add(Pair a, Pair b) { return {a.sum + b.sum, b.row}; }\n"
-     "__global__ void k(double* a) { Pair p{a[0], 1}; for (int i = 0; i < 9; ++i) p = add(p, {a[i], i}); *a = p.sum; }", {}),
-    ("__global__ void k(int* a) { *a = __popc(atomicAdd(a, 1)) + __shfl_down_sync(~0u, *a, 1) + clock64(); __threadfence(); __syncthreads(); }", {}),
-    ("unsigned lane(unsigned thread) { return thread % 32; }\ndouble multiply(double a, double b) { return a * b; }", {}),
-)  # fmt: skip
-# What is not linked, since it would run before all else.
-REFUSED = (
-    'void f() {}\n__attribute__((section(".preinit_array"), used)) static void (*const p)() = f;',
-    "int a;\n__attribute__((constructor(98))) void f() { a = 1; }",
-    'extern "C" int f() { return 1; }\nextern "C" void* resolve() { return (void*)f; }\n__attribute__((ifunc("resolve"))) int g();',
-)
 
 
 class Flags(Scratch):
@@ -500,23 +393,25 @@ class Flags(Scratch):
 
     def test_what_is_flagged(self):
         def found(number, text):
-            return flags.flags_of(
-                self.compiled(number, text), KIT / "runner.a", {"/stage/a.cuh": "a.cuh"}, lambda: []
-            )
+            objects, files = self.compiled(number, text), {"/stage/a.cuh": "a.cuh"}
+            return flags.flags_of(objects, KIT / "runner.a", files, lambda: [])
 
+        cases = [case for case in mistakes.FILES if case.violates != mistakes.BROKEN]
         with ThreadPoolExecutor() as pool:
-            every = list(pool.map(found, range(len(FLAGS)), [text for text, _ in FLAGS]))
-        for (text, wanted), got in zip(FLAGS, every):
-            with self.subTest(text):
+            every = list(pool.map(found, range(len(cases)), [case.edits[0][1] for case in cases]))
+        for case, got in zip(cases, every):
+            with self.subTest(case.name):
                 said = "\n".join(flag.describe() for flag in got)
-                self.assertEqual(bool(got), bool(wanted), said)
-                for line, word in wanted.items():
-                    self.assertRegex(said, rf"(?m)^a\.cuh:{line}: .*{re.escape(word)}")
+                self.assertEqual(bool(got), case.violates == mistakes.FLAGGED, said)
+                self.assertRegex(said, f"(?m)^{case.says}")
 
     def test_what_is_not_linked(self):
-        for number, text in enumerate(REFUSED):
-            with self.subTest(text):
-                self.assertIn("runs before all else", flags.refused(self.compiled(number, text)))
+        cases = [case for case in mistakes.FILES if case.violates == mistakes.BROKEN]
+        self.assertEqual(len(cases), 3)
+        for number, case in enumerate(cases):
+            with self.subTest(case.name):
+                said = flags.refused(self.compiled(number, case.edits[0][1]))
+                self.assertIn(case.says, said)
 
     def test_assembly_is_found_and_nothing_silences_the_compiler(self):
         text = '# 1 "x/stage/a.cuh"\n// asm\nint basm(1);\nasm volatile("");\n# 1 "x/simt/b.hpp"\nasm("");\n'
@@ -548,153 +443,117 @@ class Flags(Scratch):
 
 
 class Handouts(Scratch):
+    def handed_out(self, step):
+        return handout.write_handout(step, self.directory), self.directory / step.directory
+
     def test_every_step_is_handed_out_compiles_and_gives_nothing_away(self):
         """Without a warning: with the kit's headers, which are compiled, and one step with the handout's own common/."""
+        private = r"answers|sandbox|grade|handout\.py|mistakes|attacks|submissions|cases"
         for directory in STEPS:
             with self.subTest(step=directory.name):
                 step = read_step(directory)
-                tarball = handout.write_handout(step, self.directory)
+                tarball, place = self.handed_out(step)
                 self.assertEqual(handout.leaks(tarball, step), [])
                 self.assertGreater(len(handout.solution_lines(step)), 2)
                 with tarfile.open(tarball) as tar:
                     names = tar.getnames()
                     self.assertTrue(all(name.startswith(step.directory + "/") for name in names))
-                    self.assertFalse(
-                        [
-                            n
-                            for n in names
-                            if re.search(
-                                r"answers|sandbox|grade|handout\.py|mistakes|attacks|submissions", n
-                            )
-                        ]
-                    )
+                    self.assertFalse([name for name in names if re.search(private, name)])
                     for exercise in step.exercises:
                         for name in exercise.files:
                             path = f"{step.directory}/{step.directory}/{name}"
                             text = tar.extractfile(path).read().decode()
                             self.assertIn(f"{TODO} {exercise.name})", text)
                             self.assertNotIn("exercise: begin", text)
-                text = (self.directory / step.directory / "README.md").read_text()
+                text = (place / "README.md").read_text()
                 for heading in ("What to write", "How to test", "How it is graded", "Questions"):
                     self.assertIn(f"## {heading}\n", text)
-                place, out = (
-                    self.directory / step.directory,
-                    self.directory / "objects" / step.directory,
-                )
-                make(
-                    ROOT / "common/coursework",
-                    f"SOURCES={place / step.directory}",
-                    f"TO={out}",
-                    out / "stage.cu.o",
-                    "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused",
-                )
-        (place / "build").mkdir()
-        shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
-        make(
-            place / step.directory,
-            "CXXFLAGS=-O0 -Werror",
-            place / f"build/cpu/{step.directory}/stage.cu.o",
-        )
+                out = self.directory / "objects" / step.directory
+                words = [f"SOURCES={place / step.directory}", f"TO={out}", out / "stage.cu.o"]
+                make(HERE, *words, "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")
+        with_setup(place)
+        compiled = place / f"build/cpu/{step.directory}/stage.cu.o"
+        make(place / step.directory, "CXXFLAGS=-O0 -Werror", compiled)
 
     def test_the_same_tarball_every_time(self):
+        places = (self.directory / str(i) for i in (1, 2))
         step = read_step(STEPS[0])
-        tarballs = [
-            handout.write_handout(step, self.directory / str(i)).read_bytes() for i in (1, 2)
-        ]
-        self.assertEqual(*tarballs)
+        self.assertEqual(*[handout.write_handout(step, place).read_bytes() for place in places])
 
     def test_a_leak_is_found(self):
         step = read_step(ROOT / GRADED)
-        tarball = handout.write_handout(step, self.directory)
-        line = "//sum+=__shfl_down_sync( 0xffffffffu, sum,distance, lanes_per_row);\n"
-        with tarfile.open(self.directory / "leaky.tar", "w") as leaky, tarfile.open(tarball) as tar:
+        tarball, leaky = self.handed_out(step)[0], self.directory / "leaky.tar"
+        line = b"//sum+=__shfl_down_sync( 0xffffffffu, sum,distance, lanes_per_row);\n"
+        with tarfile.open(leaky, "w") as new, tarfile.open(tarball) as tar:
             for member in tar:
-                leaky.addfile(member, tar.extractfile(member))
+                new.addfile(member, tar.extractfile(member))
             info = tarfile.TarInfo("x/notes.txt")
             info.size = len(line)
-            leaky.addfile(info, io.BytesIO(line.encode()))
-        found = handout.leaks(self.directory / "leaky.tar", step)
-        self.assertEqual([place for place, _ in found], ["x/notes.txt:1"])
+            new.addfile(info, io.BytesIO(line))
+        self.assertEqual([place for place, _ in handout.leaks(leaky, step)], ["x/notes.txt:1"])
 
     def test_a_moved_handout_compiles_what_is_in_it(self):
         """As handed out, it says where to begin; solved, it is right; moved, copied over by an older file and broken, it is not."""
-        step = read_step(ROOT / GRADED)
-        handout.write_handout(step, self.directory)
-        place = self.directory / GRADED
-        kernel = place / GRADED / attacks.KERNEL
-        done = self.check(place)
-        self.assertRegex(
-            done.stdout,
-            rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{attacks.KERNEL}:\d+",
-        )
+        place = self.handed_out(read_step(ROOT / GRADED))[1]
+        kernel = place / GRADED / KERNEL
+        begin = rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{KERNEL}:\d+"
+        self.assertRegex(self.check(place).stdout, begin)
         kernel.write_text(attacks.right())
         done = self.check(place)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("right    on all", done.stdout)
-        self.assertRegex(
-            done.stdout, r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n"
-        )
+        times = r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n"
+        self.assertRegex(done.stdout, times)
         moved = place.rename(self.directory / "moved")
-        kernel = moved / GRADED / attacks.KERNEL
+        kernel = moved / GRADED / KERNEL
         kernel.write_text(attacks.edit("row >= rows", "row >= rows - 1"))
         os.utime(kernel, (0, 0))
         done = self.check(moved)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(
-            done.stdout, r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right"
-        )
+        wrong = r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right"
+        self.assertRegex(done.stdout, wrong)
 
     def check(self, place):
         """`make check` of a handout, with the repository's kit, which has the same sources."""
-        shutil.copyfile(
-            ROOT / "build/setup-cpu.mk",
-            (place / "build").mkdir(exist_ok=True) or place / "build/setup-cpu.mk",
-        )
-        words = [
-            sys.executable,
-            "-c",
-            f"import check, kit; kit.obtain = lambda: check.Path('{KIT}'); check.main()",
-            place / GRADED,
-            "csr_vector",
-        ]
-        return subprocess.run(
-            words, capture_output=True, text=True, cwd=place / "common/coursework"
-        )
+        code = f"import check, kit; kit.obtain = lambda: check.Path('{KIT}'); check.main()"
+        words = [sys.executable, "-c", code, place / GRADED, "csr_vector"]
+        return ran(*words, cwd=with_setup(place) / "common/coursework")
 
     def test_nothing_is_overwritten(self):
         step = read_step(STEPS[0])
         place = self.directory / step.directory
         place.mkdir()
         (place / "mine").write_text("work")
-        with self.assertRaisesRegex(
-            exercises.ExerciseError, "make learn works there.*or remove it"
-        ):
-            handout.write_handout(step, self.directory)
+        with self.assertRaisesRegex(ExerciseError, "make learn works there.*or remove it"):
+            self.handed_out(step)
         self.assertEqual([p.name for p in place.iterdir()], ["mine"])
+
+
+def with_setup(place):
+    """A handout that looks for no libraries."""
+    (place / "build").mkdir(exist_ok=True)
+    shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
+    return place
 
 
 class StepsThemselves(unittest.TestCase):
     def test_get_all_points_and_no_flag(self):
         """COURSEWORK=full judges all of them."""
         for directory in STEPS if FULL else STEPS[:1]:
-            step, own = read_step(directory), exercises.sources_of(read_step(directory), directory)
-            files = {
-                name: exercises.without_marks(own[f"{step.directory}/{name}"])
-                for name in step.files()
-            }
+            step = read_step(directory)
+            files = {name: mistakes.right(step.directory, name) for name in step.files()}
             with self.subTest(step.directory), runner_with(step, files) as (runner, answer):
                 self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
                 for exercise in step.exercises:
-                    result = check.judge(step, exercise, KIT / "judge", [runner], seed=5)
+                    result = judged(step, exercise, runner, seed=5)
                     self.assertEqual(sum(result.points()), 100, check.explain(result))
 
 
 class OwnQuestions(Scratch):
     def test_take_the_place_of_the_lesson_s(self):
         file, step = self.directory / "mine.md", read_step(ROOT / GRADED)
-        file.write_text(
-            "## Step 02\n1. No?\nAnswer: No.\n## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n"
-        )
+        of_03 = "## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n"
+        file.write_text(f"## Step 02\n1. No?\nAnswer: No.\n{of_03}")
         questions = exercises.own_questions(file, step)
         self.assertEqual(questions, [("1. Why\n   so?", "Therefore."), ("2. How?", "So.")])
         handout.write_handout(step, self.directory, [question for question, _ in questions])
@@ -702,7 +561,7 @@ class OwnQuestions(Scratch):
         self.assertTrue(text.endswith("## Questions\n\n1. Why\n   so?\n2. How?\n"), text[-200:])
         self.assertIn("Answer: Therefore.", grade.page(grade.Grade("ann"), step, questions))
         file.write_text("## Step 03\n1. Why?\n")
-        with self.assertRaisesRegex(exercises.ExerciseError, "mine.md: give questions"):
+        with self.assertRaisesRegex(ExerciseError, "mine.md: give questions"):
             exercises.own_questions(file, step)
 
 
@@ -739,18 +598,14 @@ class InTheSandbox(unittest.TestCase):
         ):
             self.assertNotEqual(self.run_it(script)[0], 0, script)
         self.run_it("setsid sleep 4242 & disown; exit 0")
-        self.assertNotIn(
-            "sleep 4242",
-            subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout,
-        )
+        self.assertNotIn("sleep 4242", ran("ps", "-eo", "args").stdout)
 
     def test_limits(self):
         self.assertIn(self.run_it("while :; do :; done", seconds=1)[0], (-24, -9))
         self.assertNotEqual(self.run_it("head -c 1M /dev/zero > /out/a", output=1 << 16)[0], 0)
         self.assertLessEqual((self.out / "a").stat().st_size, 1 << 16)
-        self.assertNotEqual(
-            self.run_it("/usr/bin/python3 -c 'x = bytearray(1 << 30)'", bytes=200 << 20)[0], 0
-        )
+        large = "/usr/bin/python3 -c 'x = bytearray(1 << 30)'"
+        self.assertNotEqual(self.run_it(large, bytes=200 << 20)[0], 0)
 
 
 # --- Submissions ----------------------------------------------------------------------------------
@@ -766,29 +621,26 @@ class Submissions(Scratch):
                 archive.writestr(name, text)
 
     def test_only_the_kernels_are_taken_wherever_they_are(self):
+        shared, large = "csr_vector_shared.cuh", "x" * (submissions.LARGEST_FILE + 1)
         members = {
             "../../csr_vector.cuh": "outside",
             "x/03_csr_vector/csr_vector.cuh": "right place",
             "x/03_csr_vector/test.cu": "its own test",
             "x/common/build/stage.mk": "its own harness",
-            "../csr_vector_shared.cuh": "x" * (submissions.LARGEST_FILE + 1),
+            f"../{shared}": large,
         }
         self.zipped(self.directory / "one.zip", **members)
         texts = [(name, tarfile.REGTYPE, text.encode()) for name, text in members.items()]
-        attacks.tarball("one.tar.gz", *texts, ("csr_vector_shared.cuh", tarfile.SYMTYPE, b""))(
-            self.directory
-        )
+        attacks.tarball("one.tar.gz", *texts, (shared, tarfile.SYMTYPE, b""))(self.directory)
         place = self.directory / "one"
         (place / "deep").mkdir(parents=True)
-        (place / "deep/csr_vector.cuh").write_text("right place")
-        (place / "csr_vector_shared.cuh").symlink_to("/etc/passwd")
+        (place / "deep" / KERNEL).write_text("right place")
+        (place / shared).symlink_to("/etc/passwd")
         for name in ("one.tar.gz", "one.zip", "one"):
-            self.assertEqual(
-                read_submission([self.directory / name], self.step),
-                {"csr_vector.cuh": b"right place"},
-            )
+            found = read_submission([self.directory / name], self.step)
+            self.assertEqual(found, {KERNEL: b"right place"})
         self.assertEqual(len(list(self.directory.iterdir())), 3)
-        (place / "deep/csr_vector.cuh").write_text("x" * (submissions.LARGEST_FILE + 1))
+        (place / "deep" / KERNEL).write_text(large)
         with self.assertRaisesRegex(Unreadable, "larger than 1 MiB"):
             read_submission([place], self.step)
 
@@ -811,148 +663,101 @@ class Submissions(Scratch):
             "leecy_LATE_124_457_kernels.zip",
         ):
             self.zipped(self.directory / path, **{"work/csr_vector-1.cuh": "kernel"})
-        for place, file in (
-            ("submission_99", "csr_vector.cuh"),
-            ("spmv-03-dan", "csr_vector (1).cuh"),
-            (".hidden", "csr_vector.cuh"),
-            ("eve_77_assignsubmission_file_", "eve_1_2_csr_vector-3.cuh"),
-            (".", "csr_vector.cuh"),
-            (".", "leedan_1_2_csr_vector.cuh"),
-            (".", "leedan_1_3_csr_vector_shared.cuh"),
+        for path in (
+            "submission_99/csr_vector.cuh",
+            "spmv-03-dan/csr_vector (1).cuh",
+            ".hidden/csr_vector.cuh",
+            "eve_77_assignsubmission_file_/eve_1_2_csr_vector-3.cuh",
+            "leedan_1_2_csr_vector.cuh",
+            "csr_vector.cuh",
+            "leedan_1_3_csr_vector_shared.cuh",
         ):
-            exercises.write_files(self.directory, {f"{place}/{file}": "kernel"})
-        for number, name in enumerate(
-            (
-                "work\\03_csr_vector\\csr_vector.cuh",
-                "csr_vector.cuh.txt",
-                "csr_vector 2.cuh",
-                "csr_vector copy.cuh",
-                "Copy of csr_vector.cuh",
-                "csr_vector copy 3.cuh",
-                "csr_vector(1).cuh.txt",
-            )
-        ):
+            exercises.write_files(self.directory, {path: "kernel"})
+        names = (
+            "work\\03_csr_vector\\csr_vector.cuh",  # as Windows writes it
+            "csr_vector.cuh.txt",
+            "csr_vector 2.cuh",
+            "csr_vector copy.cuh",
+            "Copy of csr_vector.cuh",
+            "csr_vector copy 3.cuh",
+            "csr_vector(1).cuh.txt",
+        )
+        for number, name in enumerate(names):
             info = zipfile.ZipInfo("x")
-            info.filename = name  # as Windows writes it
+            info.filename = name
             with zipfile.ZipFile(self.directory / f"{number}.zip", "w") as archive:
                 archive.writestr(info, "kernel")
         found, passed_over = submissions_in(self.directory, self.step)
         self.assertEqual(passed_over, [])
-        self.assertEqual(
-            {name for name, _ in found},
-            {
-                *map(str, range(7)),
-                "Ann Lee 4711",
-                "leebob 123",
-                "leecy 124",
-                "submission_99",
-                "spmv-03-dan",
-                "eve 77",
-                ".hidden",
-                "leedan 1",
-                self.directory.name,
-            },
-        )
+        systems = "Ann Lee 4711,leebob 123,leecy 124,submission_99,spmv-03-dan,eve 77,.hidden"
+        students = {*map(str, range(7)), *systems.split(","), "leedan 1", self.directory.name}
+        self.assertEqual({name for name, _ in found}, students)
         for student, paths in found:
-            self.assertEqual(
-                read_submission(paths, self.step)["csr_vector.cuh"], b"kernel", student
-            )
+            self.assertEqual(read_submission(paths, self.step)[KERNEL], b"kernel", student)
 
     def test_a_file_of_another_name_is_known_by_its_kernels(self):
         right, place = attacks.right(), self.directory / "one"
-        handed_out = exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL]
-        self.zipped(
-            self.directory / "one.zip",
-            **{
-                "a/csr_vector_final.cu": right,
-                "a/csr_vector.cuh": handed_out,
-                "a/stage.cu": "csr_vector_kernel<2>(1);",
-            },
-        )
-        self.assertEqual(
-            read_submission([self.directory / "one.zip"], self.step),
-            {"csr_vector.cuh": right.encode()},
-        )
+        wanted = {KERNEL: right.encode()}
+        members = {
+            "a/csr_vector_final.cu": right,
+            "a/csr_vector.cuh": exercises.given_files(self.step, ROOT / GRADED)[KERNEL],
+            "a/stage.cu": "csr_vector_kernel<2>(1);",
+        }
+        self.zipped(self.directory / "one.zip", **members)
+        self.assertEqual(read_submission([self.directory / "one.zip"], self.step), wanted)
         place.mkdir()
         (place / "solution v2.cuh").write_text(right)
-        self.assertEqual(read_submission([place], self.step), {"csr_vector.cuh": right.encode()})
+        self.assertEqual(read_submission([place], self.step), wanted)
         (place / "old.cuh").write_text(right.replace("sum", "total"))
-        with self.assertRaisesRegex(
-            Unreadable,
-            "no file is named csr_vector.cuh, and several define its kernels: old.cuh, solution v2.cuh",
-        ):
+        several = "no file is named csr_vector.cuh, and several define its kernels: old.cuh, solution v2.cuh"
+        with self.assertRaisesRegex(Unreadable, several):
             read_submission([place], self.step)
-        (place / "csr_vector.cuh").write_text(right)
-        self.assertEqual(read_submission([place], self.step), {"csr_vector.cuh": right.encode()})
+        (place / KERNEL).write_text(right)
+        self.assertEqual(read_submission([place], self.step), wanted)
 
     def test_names_of_pages_and_cells_that_are_no_formulas(self):
         taken = set()
-        names = [
-            submissions.file_name(name, taken)
-            for name in ("a/b", "A?b", "a_b", "..", "x" * 300, "\u202ex")
-        ]
+        asked = ("a/b", "A?b", "a_b", "..", "x" * 300, "\u202ex")
+        names = [submissions.file_name(name, taken) for name in asked]
         self.assertEqual(len({name.lower() for name in names}), len(names))
         for name in names:
             self.assertRegex(name, r"^[\w ,@+-][\w .,@+-]{0,90}$")
-        self.assertEqual(
-            [grade.cell(text) for text in ("=cmd()", "+1", "-1", "@a", "\ta", "Ann")],
-            ["'=cmd()", "'+1", "'-1", "'@a", "'\ta", "Ann"],
-        )
+        for text in ("=cmd()", "+1", "-1", "@a", "\ta"):
+            self.assertEqual(grade.cell(text), f"'{text}")
+        self.assertEqual(grade.cell("Ann"), "Ann")
 
     @unittest.skipUnless(HAS_COPYDETECT, "no copydetect here")
     def test_similar_submissions_are_reported(self):
         """A copy with other names is, and the repository's own kernel; what was handed out is not."""
         place = self.directory / "submissions"
-        own = attacks.right().replace("row_begin", "first")
         another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
         for student, text in (
-            ("ann", own),
+            ("ann", attacks.right().replace("row_begin", "first")),
             ("bob", another),
             ("dan", another.replace("sum", "total")),
-            ("cy", exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL]),
+            ("cy", exercises.given_files(self.step, ROOT / GRADED)[KERNEL]),
         ):
-            exercises.write_files(place, {f"{student}/{attacks.KERNEL}": text})
+            exercises.write_files(place, {f"{student}/{KERNEL}": text})
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
         grades = [
             grade.Grade(student, files=read_submission(paths, self.step))
             for student, paths in submissions_in(place, self.step)[0]
         ]
         grade.report_similar(grades, grader, self.directory)
-        page = (self.directory / "similar.html").read_text()
-        pairs = {
-            tuple(sorted(pair))
-            for pair in re.findall(
-                r"(?s)Test file: <i>(.*?)/csr_vector.cpp.*?Reference file: <i>(.*?)/csr_vector.cpp",
-                page,
-            )
-        }
-        self.assertEqual(
-            pairs, {("reference", "submissions/ann"), ("submissions/bob", "submissions/dan")}
-        )
+        pair = r"(?s)Test file: <i>(.*?)/csr_vector.cpp.*?Reference file: <i>(.*?)/csr_vector.cpp"
+        found = re.findall(pair, (self.directory / "similar.html").read_text())
+        alike = {("reference", "submissions/ann"), ("submissions/bob", "submissions/dan")}
+        self.assertEqual({tuple(sorted(pair)) for pair in found}, alike)
 
     def test_points(self):
-        exercise = Exercise(
-            "e",
-            [],
-            ["k"],
-            [],
-            False,
-            "",
-            "",
-            [],
-            50,
-            20,
-            [
-                Target("a", "k", "m", "lanes per request", "x", "load", None, 8.0, 20, ""),
-                Target("b", "k", "m", "lanes per request", "x", "load", None, 16.0, 10, ""),
-            ],
-        )
+        a = Target("a", "k", "m", "lanes per request", "x", "load", None, 8.0, 20, "")
+        both = [a, replace(a, name="b", at_least=16.0, points=10)]
+        exercise = Exercise("e", [], ["k"], [], False, "", "", [], 50, 20, both)
 
         def points(right, wrong=(), ended="", value=10.0, of=10, **more):
-            targets = [check.Measured(t, value) for t in exercise.targets]
-            return check.Result(
-                exercise, of, right, of, right, list(wrong), ended, targets=targets, **more
-            ).points()
+            more["targets"] = [check.Measured(t, value) for t in exercise.targets]
+            found = list(wrong), ended
+            return check.Result(exercise, of, right, of, right, *found, **more).points()
 
         self.assertEqual(points(10), (50, 20, 20))
         self.assertEqual(points(8), (20, 20, 20))
@@ -983,18 +788,8 @@ class Submissions(Scratch):
         self.assertIn("makes 36 requests, a warp on average 9", check.verdict_on_target(missed))
 
     def test_an_atomic_on_an_input_is_a_load(self):
-        rows = [
-            {
-                "file": "k",
-                "line": 1,
-                "array": "x",
-                "access": access,
-                "space": "global",
-                "requests": 3,
-                "lanes": 3,
-            }
-            for access in ("load", "atomic", "store")
-        ]
+        row = {"file": "k", "line": 1, "array": "x", "space": "global", "requests": 3, "lanes": 3}
+        rows = [{**row, "access": access} for access in ("load", "atomic", "store")]
         target = Target("t", "k", "m", "requests", "x", "load", 9.0, None, 5, "because")
         self.assertEqual(exercises.counter(target, {"nnz": 1, "lines": rows}), 6)
 
@@ -1005,21 +800,24 @@ class Submissions(Scratch):
 class NotGraded(unittest.TestCase):
     """A failure of sandbox or judge is said; it is never a grade."""
 
+    step = read_step(ROOT / GRADED)
+
+    def judge(self, runner, program=KIT / "judge", **how):
+        check.judge(self.step, self.step.exercises[0], program, runner, **how)
+
     def test_a_judge_that_ends_gives_no_points(self):
-        step = read_step(ROOT / GRADED)
         for program in ("false", "true"):  # without a word, either
             with self.assertRaises(check.NotJudged):
-                check.judge(step, step.exercises[0], shutil.which(program), ["true"])
+                self.judge(["true"], shutil.which(program))
         with self.assertRaisesRegex(check.NotJudged, "did not start"):
-            check.judge(step, step.exercises[0], KIT / "judge", ["false"])
+            self.judge(["false"])
 
     def test_a_runner_has_five_times_its_time(self):
         """A machine that is busy gives no other verdict."""
-        step = read_step(ROOT / GRADED)
         for runner in (["sleep", "99"], ["sh", "-c", "while :; do :; done"]):
             begin = time.monotonic()
             with self.assertRaisesRegex(check.NotJudged, "did not start"):
-                check.judge(step, step.exercises[0], KIT / "judge", runner, limit_s=1)
+                self.judge(runner, limit_s=1)
             self.assertGreaterEqual(time.monotonic() - begin, 5)
 
     def test_a_failure_ends_the_run_with_an_error(self):
@@ -1027,24 +825,13 @@ class NotGraded(unittest.TestCase):
         for student in ("ann", "bob"):
             attacks.with_right_kernel(scratch, student)
         output = scratch / "grades"
-        words = [
-            "grade.py",
-            GRADED,
-            str(scratch),
-            "--output",
-            str(output),
-            "--trusted",
-            "--jobs",
-            "1",
-        ]
-        runs = [
-            (1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"),
-            (0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""),
-        ]
+        words = f"grade.py {GRADED} {scratch} --output {output} --trusted --jobs 1".split()
+        bwrap = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
+        broken = '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}'
         with (
             mock.patch.object(sys, "argv", words),
             mock.patch.object(grade, "prepare", return_value=KIT),
-            mock.patch.object(Sandbox, "run", side_effect=runs),
+            mock.patch.object(Sandbox, "run", side_effect=[(1, "", bwrap), (0, broken, "")]),
             contextlib.redirect_stderr(io.StringIO()) as took,
             contextlib.redirect_stdout(io.StringIO()) as said,
             self.assertRaises(SystemExit) as ended,
@@ -1052,56 +839,32 @@ class NotGraded(unittest.TestCase):
             grade.main()
         self.assertEqual(ended.exception.code, "error: not graded: ann")
         self.assertRegex(took.getvalue(), r"2 submissions in \d+ min \d+ s")
-        self.assertRegex(
-            said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap"
-        )
+        why = r"ann +- .*not graded: the build ended with status 1: bwrap"
+        self.assertRegex(said.getvalue(), why)
         rows = mistakes.read_grades(output)
         self.assertEqual((rows["ann"]["graded"], rows["ann"]["points"]), ("no", ""))
         self.assertEqual((rows["bob"]["graded"], rows["bob"]["points"]), ("yes", "0"))
         self.assertIn("Not graded.", (output / "ann.txt").read_text())
 
 
-@contextlib.contextmanager
-def runner_with(step, files):
-    """The runner of a step with files {name: text} in the place of its own, and what build.py says."""
-    with tempfile.TemporaryDirectory() as scratch:
-        course, out = Path(scratch) / "course", Path(scratch) / "out"
-        check.lay_out(step, ROOT / step.directory, course, files)
-        out.mkdir()
-        answer = build.Build(
-            {
-                "course": course,
-                "step": step.directory,
-                "out": out,
-                "kit": KIT,
-                "files": step.files(),
-            }
-        ).run()
-        yield out / "objects/runner", answer
-
-
 class SamePoints(unittest.TestCase):
     """In every run, one alone and one beside another; in COURSEWORK=full 10, at most 4 at once."""
 
+    step = read_step(ROOT / "04_atomic_coo")
+    exercise = next(e for e in step.exercises if e.name == "atomic_coo")
+    file = exercise.files[0]
+    text = (ROOT / step.directory / file).read_text()
+
     def results(self, edit):
         """Of atomic_coo with its atomic addition edited: a Result for each run."""
-        step = read_step(ROOT / "04_atomic_coo")
-        exercise = next(e for e in step.exercises if e.name == "atomic_coo")
-        text, changes = re.subn(
-            r"atomicAdd\(&y\[(.*)\], (.*)\);",
-            edit,
-            (ROOT / step.directory / exercise.files[0]).read_text(),
-        )
+        text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", edit, self.text)
         self.assertGreater(changes, 0)
-        with runner_with(step, {exercise.files[0]: text}) as (runner, answer):
+        with runner_with(self.step, {self.file: text}) as (runner, answer):
             self.assertTrue(answer["built"], answer)
-
-            def run(_):
-                return check.judge(step, exercise, KIT / "judge", [runner], seed=7)
-
             results = []
             for at_once in [1, 2, 3, 4] if FULL else [2]:
                 with ThreadPoolExecutor(at_once) as pool:
+                    run = lambda _: judged(self.step, self.exercise, runner, seed=7)  # noqa: E731
                     results += pool.map(run, range(at_once))
         for result in results:
             self.assertEqual(result.points(), results[0].points())
@@ -1111,39 +874,33 @@ class SamePoints(unittest.TestCase):
     def test_of_a_race(self):
         """Lanes in lockstep show the value that is lost, and the row that is wrong."""
         result = self.results(r"y[\1] += \2;")
-        self.assertRegex(
-            result.unsafe(),
-            r"race: reads 'y'.* overwrites at atomic_coo.cuh:\d+ the value .* it is lost",
-        )
-        self.assertRegex(
-            check.explain(result), r"the lanes of a warp in lockstep: row \d+ .*expected"
-        )
+        lost = r"race: reads 'y'.* overwrites at atomic_coo.cuh:\d+ the value .* it is lost"
+        self.assertRegex(result.unsafe(), lost)
+        row = r"the lanes of a warp in lockstep: row \d+ .*expected"
+        self.assertRegex(check.explain(result), row)
         self.assertLess(2 * result.points()[0], result.exercise.correct)
 
     def test_of_a_mask_that_is_asked_for(self):
         """Lanes leave the loop in different iterations: on an H100, 32 lanes per row gave 378 in place of 861."""
-        step = read_step(ROOT / GRADED)
-        text = (ROOT / step.directory / "csr_vector.cuh").read_text()
+        step, text = read_step(ROOT / GRADED), (ROOT / GRADED / KERNEL).read_text()
         tree = text[text.index("  for (int distance") : text.index("  if (lane == 0)")]
+        end = "x[column_indices[k]];\n"
         inside = tree.replace("0xffffffffu", "__activemask()")
-        text = text.replace(tree, "").replace(
-            "x[column_indices[k]];\n",
-            "x[column_indices[k]];\n    if (k + lanes_per_row >= row_end) {" + inside + "}\n",
-        )
-        with runner_with(step, {"csr_vector.cuh": text}) as (runner, answer):
+        inside = f"{end}    if (k + lanes_per_row >= row_end) {{{inside}}}\n"
+        text = text.replace(tree, "").replace(end, inside)
+        with runner_with(step, {KERNEL: text}) as (runner, answer):
             self.assertTrue(answer["built"], answer)
             for lanes in (2, 8, 32):
                 with self.subTest(lanes):
                     one = replace(step.exercises[0], kernels=[f"csr_vector_{lanes}"], also=[])
-                    result = check.judge(step, one, KIT / "judge", [runner])
+                    result = judged(step, one, runner)
                     self.assertFalse(result.all_right())
                     self.assertTrue(any(not line["right"] for line in result.found))
                     self.assertLess(sum(result.points()), 10)
                     page = check.explain(result)
                     self.assertRegex(page, r"the mask is what __activemask\(\) gave at csr_vector")
-                    self.assertRegex(
-                        page, r"remark   csr_vector_kernel at csr_vector.cuh:\d+: CUDA does not"
-                    )
+                    remark = r"remark   csr_vector_kernel at csr_vector.cuh:\d+: CUDA does not"
+                    self.assertRegex(page, remark)
 
     def test_of_an_exchange_that_is_not_repeated(self):
         result = self.results(
@@ -1152,54 +909,48 @@ class SamePoints(unittest.TestCase):
             r"__builtin_bit_cast(Bits, old), __builtin_bit_cast(Bits, T(old + \2)));"
         )
         self.assertLess(2 * result.points()[0], result.exercise.correct)
-        self.assertRegex(
-            check.explain(result),
-            r"Look at atomic_coo_kernel at atomic_coo.cuh:\d+: an atomicCAS .* did not repeat it\.",
+        where = (
+            r"Look at atomic_coo_kernel at atomic_coo.cuh:\d+: an atomicCAS .* did not repeat it\."
         )
+        self.assertRegex(check.explain(result), where)
 
     def test_a_remark_costs_nothing(self):
         """Active lanes share one addition, which is right for any set of them."""
-        step = read_step(ROOT / "04_atomic_coo")
-        exercise = next(e for e in step.exercises if e.name == "atomic_coo")
-        text = (ROOT / step.directory / exercise.files[0]).read_text()
-        begin = text.index("  // exercise: begin")
-        text = text[:begin] + "  if (__activemask() == 0) return;\n" + text[begin:]
-        with runner_with(step, {exercise.files[0]: text}) as (runner, _):
-            result = check.judge(step, exercise, KIT / "judge", [runner])
+        mark = "  // exercise: begin"
+        text = self.text.replace(mark, f"  if (__activemask() == 0) return;\n{mark}", 1)
+        with runner_with(self.step, {self.file: text}) as (runner, _):
+            result = judged(self.step, self.exercise, runner)
         self.assertEqual(sum(result.points()), 100, check.explain(result))
         self.assertEqual(len(result.remarks), 1)
         self.assertIn("  remark   atomic_coo_kernel at atomic_coo.cuh:", check.explain(result))
 
     def test_of_a_product_that_depends_on_an_address(self):
         """It has the same address in every run."""
-        result = self.results(
-            r"T near = \2; T* volatile there = &near; atomicAdd(&y[\1], near + ((long)there >> 12));"
-        )
+        near = r"T near = \2; T* volatile there = &near; "
+        result = self.results(near + r"atomicAdd(&y[\1], near + ((long)there >> 12));")
         self.assertEqual(result.wrong()["kind"], "result")
 
 
 # --- Mistakes, graded -----------------------------------------------------------------------------
 
 # What is graded for every change, one of each kind; COURSEWORK=full grades all.
-IN_CI = [
-    "one nonzero too many (<=)",
-    "__syncwarp() is missing in the loop",
-    "one lane adds up the row",
-    "one lane copies the row with memcpy",
-    "no case for 16 lanes",
-    "work by atomics, loads for show",
-    "threads that spin",
-    "it reads its own memory as a file",
-    "a function that is not observed",
-    "pasted assembly",
-    "a pragma silences the compiler",
-    "through a result",
-    "a stack that jumps",
-    "another return address",
-    "a constructor with a priority",
-    "always 42",
-    "y is tested for NaN",
-]
+IN_CI = """one nonzero too many (<=)
+__syncwarp() is missing in the loop
+one lane adds up the row
+one lane copies the row with memcpy
+no case for 16 lanes
+work by atomics, loads for show
+threads that spin
+it reads its own memory as a file
+a function that is not observed
+pasted assembly
+a pragma silences the compiler
+through a result
+a stack that jumps
+another return address
+a constructor with a priority
+always 42
+y is tested for NaN""".split("\n")
 
 
 class Grading(unittest.TestCase):
@@ -1210,28 +961,18 @@ class Grading(unittest.TestCase):
         cls.scratch = scratch_of(cls)
         cls.step = read_step(ROOT / GRADED)
         submissions = cls.scratch / "submissions"
-        cls.exercises = {
-            m: mistakes.write_mistake(m, cls.step, submissions)
-            for m in mistakes.MISTAKES[GRADED]
-            if FULL or m.name in IN_CI
-        }
-        honest.write(submissions)
+        chosen = [m for m in mistakes.MISTAKES[GRADED] if FULL or m.name in IN_CI]
+        cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in chosen}
+        for name, files in mistakes.honest(GRADED).items():
+            exercises.write_files(submissions / name, files)
         for write, _ in attacks.OTHERS.values():
             write(submissions)
         for name in attacks.NAMES:
             attacks.with_right_kernel(submissions, name)
-        words = [
-            "--output",
-            cls.scratch / "grades",
-            "--seed",
-            "7",
-            "--seconds",
-            "20",
-            *([] if SANDBOX else ["--trusted"]),
-        ]
-        cls.done = script(
-            "grade.py", GRADED, submissions, *words, env={**os.environ, "TMPDIR": str(cls.scratch)}
-        )
+        words = f"--output {cls.scratch}/grades --seed 7 --seconds 20".split()
+        words += [] if SANDBOX else ["--trusted"]
+        environment = {**os.environ, "TMPDIR": str(cls.scratch)}
+        cls.done = script("grade.py", GRADED, submissions, *words, env=environment)
         if (cls.scratch / "grades/grades.csv").exists():
             cls.rows = mistakes.read_grades(cls.scratch / "grades")
 
@@ -1247,37 +988,30 @@ class Grading(unittest.TestCase):
                 self.assertRegex(page, mistake.says)
 
     def test_honest_work_gets_all_points_and_no_flag(self):
-        self.assertGreaterEqual(honest.variants(), 40)
-        for name in [*honest.submissions(), *honest.bodies(GRADED)]:
-            self.assertEqual(
-                (self.rows[name]["points"], self.rows[name]["remark"]),
-                ("100" if name.startswith("body") else "200", ""),
-            )
+        styles = [case for cases in mistakes.CASES.values() for case in cases]
+        self.assertGreaterEqual(sum("honest" in case.violates for case in styles), 90)
+        for name in mistakes.honest(GRADED):  # all that can stand together is in two exercises
+            points, remark = self.rows[name]["points"], self.rows[name]["remark"]
+            self.assertEqual((points, remark), ("200" if name == "honest" else "100", ""), name)
 
     @unittest.skipUnless(FULL, "COURSEWORK=full judges them for all steps")
     def test_other_bodies_of_honest_work_do_too(self):
-        for directory in STEPS:
-            step = read_step(directory)
-            for name, files in honest.bodies(directory.name).items():
+        for step in map(read_step, STEPS):
+            for name, files in mistakes.honest(step.directory).items():
                 with self.subTest(name), runner_with(step, files) as (runner, answer):
                     self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
-                    exercise = next(e for e in step.exercises if set(files) <= set(e.files))
-                    self.assertEqual(
-                        sum(check.judge(step, exercise, KIT / "judge", [runner], seed=5).points()),
-                        100,
-                    )
+                    for exercise in (e for e in step.exercises if set(files) & set(e.files)):
+                        result = judged(step, exercise, runner, seed=5)
+                        self.assertEqual(sum(result.points()), 100)
 
     def test_no_cheat_gets_points_without_a_flag(self):
-        cheats = [
-            (m, self.scratch / "grades") for m in self.exercises if not mistakes.is_mistake(m)
-        ]
+        own = [m for m in self.exercises if not mistakes.is_mistake(m)]
+        cheats = [(m, self.scratch / "grades") for m in own]
         for step in set(mistakes.MISTAKES) - {GRADED} if FULL else ():
-            mistakes.grade_step(step, self.scratch / f"cheats_{step}", "--seed", "7", cheats=True)
-            cheats += [
-                (m, self.scratch / f"cheats_{step}/grades")
-                for m in mistakes.MISTAKES[step]
-                if not mistakes.is_mistake(m)
-            ]
+            place = self.scratch / f"cheats_{step}"
+            mistakes.grade_step(step, place, "--seed", "7", cheats=True)
+            others = [m for m in mistakes.MISTAKES[step] if not mistakes.is_mistake(m)]
+            cheats += [(m, place / "grades") for m in others]
         for cheat, grades in cheats:
             with self.subTest(cheat.name):
                 row = mistakes.read_grades(grades)[mistakes.slug(cheat)]
@@ -1308,8 +1042,7 @@ class Grading(unittest.TestCase):
             self.assertEqual(self.rows[grade.cell(name)]["points"], "100", name)
 
     def test_nothing_is_left(self):
-        text = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-        self.assertNotIn(str(self.scratch), text)
+        self.assertNotIn(str(self.scratch), ran("ps", "-eo", "args").stdout)
         self.assertFalse(Path("/tmp/canary").exists())
 
     def test_a_wrong_result_is_drawn(self):
@@ -1318,15 +1051,15 @@ class Grading(unittest.TestCase):
         self.assertIn(f"{self.rows['csr_vector_always_42']['points']} of 200 points", page)
 
     def test_refuses_what_it_cannot_grade(self):
-        def message(*arguments):
-            done = script("grade.py", *arguments, env={**os.environ, "PATH": "/nonexistent"})
+        for step, place, message in (
+            (GRADED, self.scratch / "submissions", "bubblewrap is not installed"),
+            (GRADED, "/no/such", "no directory of submissions"),
+            ("01_sequential", self.scratch, "has no exercise.ini"),
+        ):
+            done = script("grade.py", step, place, env={**os.environ, "PATH": "/nonexistent"})
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-            return done.stderr
-
-        self.assertIn("bubblewrap is not installed", message(GRADED, self.scratch / "submissions"))
-        self.assertIn("no directory of submissions", message(GRADED, "/no/such"))
-        self.assertIn("has no exercise.ini", message("01_sequential", self.scratch))
+            self.assertIn(message, done.stderr)
 
 
 # --- Every step --------------------------------------------------------------------------------------
@@ -1335,22 +1068,8 @@ class Grading(unittest.TestCase):
 class Compiles(Scratch):
     def test_the_sources_of_a_kit_in_one(self):
         """Without a warning: names of one file clash with those of no other."""
-        make(
-            ROOT / "common/coursework",
-            "-j2",
-            f"KIT={self.directory}",
-            "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
-            f"{self.directory}/all_of_judge.o",
-            f"{self.directory}/all_of_runner.o",
-        )
-
-
-def make(place, *words, status=0):
-    done = subprocess.run(
-        ["make", "-C", place, "BACKEND=cpu", *words], capture_output=True, text=True
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done
+        words = ["-j2", f"KIT={self.directory}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror"]
+        make(HERE, *words, *(f"{self.directory}/all_of_{part}.o" for part in ("judge", "runner")))
 
 
 @unittest.skipUnless(FULL, "COURSEWORK=full checks the handout of every step")
@@ -1362,21 +1081,15 @@ class EveryStep(Scratch):
                 handout.write_handout(step, self.directory)
                 place = self.directory / step.directory
                 kernels, first = place / step.directory, step.exercises[0]
-                self.assertIn(
-                    f"Next: write {first.name}: {step.directory}/{first.files[0]}:",
-                    make(place, "check", status=2).stdout,
-                )
+                begin = f"Next: write {first.name}: {step.directory}/{first.files[0]}:"
+                self.assertIn(begin, make(place, "check", status=2).stdout)
                 for name in first.files:  # says that it is written, and does nothing
-                    (kernels / name).write_text(
-                        (kernels / name).read_text().replace(TODO, "DONE (exercise")
-                    )
+                    text = (kernels / name).read_text().replace(TODO, "DONE (exercise")
+                    (kernels / name).write_text(text)
                 said = make(kernels, "check", f"ARGS={first.name}", status=1).stdout
-                self.assertRegex(
-                    said, f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} "
-                )
-                for name in itertools.chain.from_iterable(
-                    exercise.files for exercise in step.exercises
-                ):
+                wrong = f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} "
+                self.assertRegex(said, wrong)
+                for name in step.files():
                     shutil.copyfile(directory / name, kernels / name)
                 done = make(place, "check")
                 self.assertIn("All is right, safe and within its targets", done.stdout)
