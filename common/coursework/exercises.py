@@ -43,9 +43,8 @@ class Target:
     at_least: float | None
     points: int
     reason: str
-    steps: int | None = (
-        None  # most requests of the busiest warp: an upper bound that one thread alone would meet
-    )
+    # Most requests of the busiest warp: an upper bound that one thread alone would meet.
+    steps: int | None = None
 
     def met(self, value, steps=0):
         if value is None or self.steps is not None and steps > self.steps:
@@ -53,16 +52,13 @@ class Target:
         return value <= self.at_most if self.at_most is not None else value >= self.at_least
 
     def what(self):
-        return {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[
-            self.access
-        ] + f" {self.array}"
+        verbs = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}
+        return f"{verbs[self.access]} {self.array}"
 
     def limit(self):
-        return (
-            f"at most {self.at_most:g}"
-            if self.at_most is not None
-            else f"at least {self.at_least:g}"
-        )
+        if self.at_most is not None:
+            return f"at most {self.at_most:g}"
+        return f"at least {self.at_least:g}"
 
 
 @dataclass
@@ -115,19 +111,12 @@ def read_target(section, kernel="", matrix=""):
         raise ExerciseError(f"[{section.name}]: give at_most or at_least")
     if section["counter"] not in COUNTERS:
         raise ExerciseError(f"[{section.name}]: counter is one of {', '.join(COUNTERS)}")
-    return Target(
-        section.name.split(": ")[1],
-        kernel or section["kernel"],
-        section.get("matrix", matrix),
-        section["counter"],
-        section.get("array", ""),
-        section.get("access", "load"),
-        at_most,
-        at_least,
-        section.getint("points", 0),
-        paragraphs(section["reason"]).replace("\n", " "),
-        section.getint("busiest_warp"),
-    )
+    what = section["counter"], section.get("array", ""), section.get("access", "load")
+    on = kernel or section["kernel"], section.get("matrix", matrix)
+    reason = paragraphs(section["reason"]).replace("\n", " ")
+    points, steps = section.getint("points", 0), section.getint("busiest_warp")
+    name = section.name.split(": ")[1]
+    return Target(name, *on, *what, at_most, at_least, points, reason, steps)
 
 
 POINTS = 100  # of an exercise
@@ -136,10 +125,8 @@ POINTS = 100  # of an exercise
 def check_points(exercise, path):
     parts = [exercise.correct, exercise.safe, *(target.points for target in exercise.targets)]
     if any(part is None or part < 0 for part in parts) or sum(parts) != POINTS:
-        shown = " + ".join(str(part) for part in parts)
-        raise ExerciseError(
-            f"{path}: [{exercise.name}]: its points are {shown}: give {POINTS} in all, none negative"
-        )
+        shown = f"its points are {' + '.join(map(str, parts))}: give {POINTS} in all, none negative"
+        raise ExerciseError(f"{path}: [{exercise.name}]: {shown}")
 
 
 def read_step(directory):
@@ -150,9 +137,8 @@ def read_step(directory):
     try:
         if not parser.read(path, encoding="utf-8"):
             steps = ", ".join(sorted(p.parent.name for p in ROOT.glob("*/exercise.ini")))
-            raise ExerciseError(
-                f"{directory.name} has no exercise.ini; steps with exercises are {steps}"
-            )
+            some = f"steps with exercises are {steps}"
+            raise ExerciseError(f"{directory.name} has no exercise.ini; {some}")
         exercises, targets = {}, []
         for name in parser.sections():
             section = parser[name]
@@ -162,33 +148,21 @@ def read_step(directory):
                 targets.append((name.split(": ")[0], read_target(section)))
                 continue
             hints = [paragraphs(section[key]) for key in section if key.startswith("hints")]
-            exercises[name] = Exercise(
-                name,
-                words(section["files"]),
-                words(section["kernels"]),
-                words(section.get("also", "")),
-                section.getboolean("finite_x", False),
-                section["level"],
-                paragraphs(section["task"]),
-                hints,
-                section.getint("correct"),
-                section.getint("safe"),
-            )
+            lists = [words(section[key]) for key in ("files", "kernels")]
+            lists.append(words(section.get("also", "")))
+            about = section["level"], paragraphs(section["task"]), hints
+            finite_x = section.getboolean("finite_x", False)
+            points = section.getint("correct"), section.getint("safe")
+            exercises[name] = Exercise(name, *lists, finite_x, *about, *points)
         for exercise, target in targets:
             exercises[exercise].targets.append(target)
         for exercise in exercises.values():
             check_points(exercise, path)
         step = parser["step"]
-        return Step(
-            directory.name,
-            step["title"],
-            paragraphs(step["goal"]),
-            step.get("matrices", "").split(),
-            words(step.get("pages", "README.md")),
-            words(step.get("left_out", "")),
-            paragraphs(step.get("given", "")).splitlines(),
-            list(exercises.values()),
-        )
+        matrices, given = step.get("matrices", "").split(), paragraphs(step.get("given", ""))
+        lists = words(step.get("pages", "README.md")), words(step.get("left_out", ""))
+        about = step["title"], paragraphs(step["goal"]), matrices, *lists, given.splitlines()
+        return Step(directory.name, *about, list(exercises.values()))
     except (configparser.Error, KeyError, ValueError, TypeError) as error:
         raise ExerciseError(f"{path}: {error}") from None
 
@@ -252,9 +226,8 @@ def write_files(place, files):
     for name, text in files.items():
         path = Path(place) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(
-            text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-        )
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        path.write_bytes(data)
 
 
 def holes_of(step):
@@ -307,18 +280,14 @@ def sources_of(step, directory):
     """{STEP/name: text} of what is compiled for a step, with what it includes of its folders and other steps."""
     directory, found = Path(directory).resolve(), set()
     for path in directory.iterdir():
-        if (
-            path.suffix in (".cuh", ".cu", ".cpp", ".hpp")
-            and path.name not in step.left_out
-            and not path.name.startswith("test")
-        ):
+        is_source = path.suffix in (".cuh", ".cu", ".cpp", ".hpp")
+        if is_source and path.name not in step.left_out and not path.name.startswith("test"):
             included(path, found)
     files = {}
     for path in sorted(found):
         text = source_text(path)
-        files[str(path.relative_to(directory.parent))] = (
-            text if directory in path.parents else without_marks(text)
-        )
+        text = text if directory in path.parents else without_marks(text)
+        files[str(path.relative_to(directory.parent))] = text
     return files
 
 
@@ -336,29 +305,23 @@ def given_files(step, directory):
 def drawn(matrix, seed):
     """A matrix of a target for a seed: larger by up to an eighth, so that its size is not known before; with seed 1,
     that of `make check`, as it is named."""
-    factor = (
-        1 + seed * 617 % 1009 / 8072 if seed != 1 else 1
-    )  # (small seeds, too, make another size)
-    return re.sub(r"\d{2,}", lambda match: str(round(int(match[0]) * factor)), matrix) + (
-        f",seed={seed % 1000 + 1}" if seed != 1 else ""
-    )
+    if seed == 1:
+        return matrix
+    factor = 1 + seed * 617 % 1009 / 8072  # (small seeds, too, make another size)
+    larger = re.sub(r"\d{2,}", lambda match: str(round(int(match[0]) * factor)), matrix)
+    return f"{larger},seed={seed % 1000 + 1}"
 
 
 def own_questions(path, step):
     """[(question, answer)] of a step in an instructor's file: sections "## Step 03", in them questions that begin with
     a number, as "1. Why?", each with its answer in the paragraphs behind "Answer: "."""
-    text = Path(path).read_text(encoding="utf-8")
-    section = re.search(
-        rf"^## Step {step.directory[:2]}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
-    )
-    found = [
-        part.strip().partition("Answer: ")[::2]
-        for part in re.split(r"^(?=\d+\. )", section[1] if section else "", flags=re.MULTILINE)[1:]
-    ]
+    text, heading = Path(path).read_text(encoding="utf-8"), f"## Step {step.directory[:2]}"
+    section = re.search(rf"(?ms)^{heading}\n(.*?)(?=^## |\Z)", text)
+    parts = re.split(r"(?m)^(?=\d+\. )", section[1] if section else "")[1:]
+    found = [part.strip().partition("Answer: ")[::2] for part in parts]
     if not found or not all(answer for _, answer in found):
-        raise ExerciseError(
-            f"{path}: give questions '1. ...' under '## Step {step.directory[:2]}', each with 'Answer: ...'"
-        )
+        give = f"give questions '1. ...' under '{heading}', each with 'Answer: ...'"
+        raise ExerciseError(f"{path}: {give}")
     return [(question.strip(), answer) for question, answer in found]
 
 
@@ -387,21 +350,15 @@ def counter(target, record):
     divisor = sum(row[below] for row in rows) if below and below != "nnz" else record.get(below, 1)
     if not rows or not divisor:
         return None
-    return (
-        sum(row[above] for row in rows)
-        / divisor
-        * (SECTOR_BYTES if target.counter.startswith("bytes") else 1)
-    )
+    scale = SECTOR_BYTES if target.counter.startswith("bytes") else 1
+    return sum(row[above] for row in rows) / divisor * scale
 
 
 def rows_of(target, record):
     """The lines of a record that do what the target is about. (An atomic reads what it updates.)"""
     accesses = ("load", "atomic") if target.access == "load" else (target.access,)
-    return [
-        row
-        for row in record["lines"]
-        if row["access"] in accesses and target.array in ("", row["array"])
-    ]
+    rows = (row for row in record["lines"] if row["access"] in accesses)
+    return [row for row in rows if target.array in ("", row["array"])]
 
 
 def worst_line(target, record):

@@ -15,17 +15,8 @@ import sys
 import tarfile
 from pathlib import Path
 
-from exercises import (
-    GIVEN,
-    ROOT,
-    ExerciseError,
-    given_files,
-    own_questions,
-    read_step,
-    sources_of,
-    split,
-    taken_out,
-)
+from exercises import GIVEN, ROOT, ExerciseError, given_files, own_questions, read_step
+from exercises import sources_of, split, taken_out
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = """
@@ -105,9 +96,8 @@ def files_of(step, questions=None):
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")
         files[name] = text
-    files[f"{step.directory}/Makefile"] = (directory / "Makefile").read_text(
-        encoding="utf-8"
-    ) + STEP_MAKEFILE
+    makefile = (directory / "Makefile").read_text(encoding="utf-8")
+    files[f"{step.directory}/Makefile"] = makefile + STEP_MAKEFILE
     files[f"{step.directory}/test.cu"] = TEST.format(number=int(step.directory[:2]))
     for name in ("exercise.ini", "tour.txt"):
         files[f"{step.directory}/{name}"] = (directory / name).read_text(encoding="utf-8")
@@ -122,112 +112,56 @@ def section(step, page, heading):
     advice to write it first, links to files, and what update_readmes.py reads. Pictures are named by their place in the
     repository, and in the handout. Nothing where there is no such heading."""
     text = (ROOT / step.directory / page).read_text(encoding="utf-8")
-    found = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"(?ms)^## {heading}\n+(.*?)(?=^## |\Z)", text)
     text = found[1] if found else ""
-    if heading == "Write it":
-        text = re.split(r"^<details>|^\*\*Predict", text, maxsplit=1, flags=re.MULTILINE)[
-            0
-        ]  # with the head of the kernel
+    if heading == "Write it":  # with the head of the kernel
+        text = re.split(r"(?m)^<details>|^\*\*Predict", text, maxsplit=1)[0]
     else:
         given = given_files(step, ROOT / step.directory).values()
-        text = re.sub(
-            r"^<!-- code: [^\n]*\n```cpp\n(.*?)```\n<!-- end -->\n",
-            lambda m: m[0] if any(m[1] in of for of in given) else "",
-            text,
-            flags=re.MULTILINE | re.DOTALL,
-        )
-    text = re.sub(
-        r"^<details><summary>.*</summary>\s*</details>\n\n?", "", text, flags=re.MULTILINE
-    )
-    text = re.sub(r"^Write it before you read on.*?\n\n", "", text, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"^<!--((?!-->).)*-->\n|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
+        code = r"(?ms)^<!-- code: [^\n]*\n```cpp\n(.*?)```\n<!-- end -->\n"
+        text = re.sub(code, lambda m: m[0] if any(m[1] in of for of in given) else "", text)
+    text = re.sub(r"(?m)^<details><summary>.*</summary>\s*</details>\n\n?", "", text)
+    text = re.sub(r"(?ms)^Write it before you read on.*?\n\n", "", text)
+    text = re.sub(r"(?ms)^<!--((?!-->).)*-->\n|<!--.*?-->", "", text)
     here = (ROOT / step.directory / page).parent
     text = PICTURE.sub(lambda m: f"![{m[1]}]({(here / m[2]).resolve().relative_to(ROOT)})", text)
     return re.sub(r"(?<!!)\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
 
 
+RIGHT = "right: all if it is on every matrix, else that share of half of them"
+SAFE = "safe: no error of memory, no data race, right in every order, no deadlock"
+PUBLIC = """They are those of the step's lesson. What they call above or below, and is not here, stands in
+`{}/README.md` of the repository, which shows the kernels, too: read it when you have
+yours.
+"""
+
+
 def assignment(step, questions):
-    lines = [f"# {step.title}", "", step.goal, ""]
-    lines += ["## What to write", ""]
+    """assignment.txt, filled: what the step says, what it asks for, and the lesson's parts that give nothing away."""
+    exercises, points, lesson = [], [], []
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
-        lines += [
-            f"### Exercise {number}, {exercise.level}: {exercise.name}",
-            "",
-            exercise.task,
-            "",
-        ]
-        lines += [
-            f"In {names}, where it says `TODO`. `make hint ARGS={exercise.name}` gives one hint at a time.",
-            "",
-        ]
-    lines += [
-        "The comment at the top of each file says what a thread, a warp and a block own, and is the",
-        "contract. Change nothing else: what you hand in are these files alone. Write them as you like. What",
-        "could hide an access to memory, or change code that is not yours (assembly, initialisers, functions of the",
-        "system's or the host's), is a flag: it costs nothing, but a person will look at it; so is a variable that may be",
-        "read before it is set. `make check` shows the same flags as `make grade`.",
-        "",
-        "## How to test",
-        "",
-        "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
-        "fetched by the first build. The first `make check` compiles what judges kernels, which takes a",
-        "minute; after that only your kernels are compiled.",
-        "",
-        "    make check                  is it right, is it safe, does it ask little of memory? with points",
-        "    make run                    the kernels on three matrices, with what they ask of memory",
-        "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
-        "    make test                   more matrices, in every precision and order",
-        "    make learn                  runs make check at every save of your files; h and Enter: a hint",
-        "    make hint                   one hint, and the next one when called again",
-        "    make watch                  writes a page that shows a run step by step; open it in a browser",
-        "",
-        "A wrong result is shown on the smallest matrix found on which it is wrong; once `make run` or `make",
-        "watch` has compiled the whole program (two minutes), `make check` also names the access at which the",
-        "error arises, and the command that opens the page there. Memory that is not",
-        "yours, and deadlocks, are reported by kernel and line. `make run` and `make",
-        "test` use a GPU where there are nvcc and one; `make check` never does, so that it says the same everywhere.",
-        "What a kernel prints with `printf` shows in `make run`; give it a small matrix.",
-        "",
-        "## How it is graded",
-        "",
-        "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
-        "with blocks, warps and lanes running forward, in reverse and at random, and, on small matrices, with",
-        "the lanes of a warp in lockstep: all load before one stores, as on a GPU. Points for safety and targets",
-        "begin with a kernel that is right on more than a quarter of the matrices, and are full from three quarters on.",
-        "",
-    ]
-    for exercise in step.exercises:
-        lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
-        lines += [
-            f"| right: all if it is on every matrix, else that share of half of them | {exercise.correct} |"
-        ]
-        lines += [
-            f"| safe: no error of memory, no data race, right in every order, no deadlock | {exercise.safe} |"
-        ]
-        for target in exercise.targets:
-            lines += [f"| {describe(target)} | {target.points} |"]
-        lines += [""]
+        hint = f"`make hint ARGS={exercise.name}` gives one hint at a time."
+        exercises += [f"### Exercise {number}, {exercise.level}: {exercise.name}\n", exercise.task]
+        exercises += [f"\nIn {names}, where it says `TODO`. {hint}\n"]
+        points += [f"| {exercise.name} | points |", "| :--- | ---: |"]
+        parts = [(RIGHT, exercise.correct), (SAFE, exercise.safe)]
+        parts += [(describe(target), target.points) for target in exercise.targets]
+        points += [*(f"| {part} | {of} |" for part, of in parts), ""]
     for page in step.pages:
         title = "" if page == "README.md" else f" ({Path(page).stem})"
         for heading in ("The idea", "A drawing", "Write it"):
             if text := section(step, page, heading):
-                lines += [f"## {heading}{title}", "", text, ""]
+                lesson += [f"## {heading}{title}", "", text, ""]
+    if not questions:
+        questions = [PUBLIC.format(step.directory)]
+        for page in step.pages:
+            questions += [section(step, page, "Questions"), ""]
     words = section(step, "../common/words.md", "Words")
-    lines += ["<details><summary>Words</summary>", "", words, "</details>", ""]
-    if questions:
-        return "\n".join([*lines, "## Questions", "", *questions]).rstrip() + "\n"
-    lines += [
-        "## Questions",
-        "",
-        "They are those of the step's lesson. What they call above or below, and is not here, stands in",
-        f"`{step.directory}/README.md` of the repository, which shows the kernels, too: read it when you have",
-        "yours.",
-        "",
-    ]
-    for page in step.pages:
-        lines += [section(step, page, "Questions"), ""]
-    return "\n".join(lines).rstrip() + "\n"
+    parts = {"exercises": exercises, "points": points, "lesson": lesson, "questions": questions}
+    text = Path(__file__).with_name("assignment.txt").read_text(encoding="utf-8")
+    lines = {name: "\n".join(part) for name, part in parts.items()}
+    return text.format(step=step, words=words, **lines).rstrip() + "\n"
 
 
 def describe(target):
@@ -292,9 +226,9 @@ def write_handout(step, output, questions=None):
     tarball = directory.with_name(step.directory + ".tar.gz")
     files = files_of(step, questions)
     if directory.exists():  # someone may have worked there
+        what = "is there, with what was written in it (make learn works there, too)"
         raise ExerciseError(
-            f"{directory} is there, with what was written in it (make learn works there, too): "
-            "give another place, OUTPUT=directory, or remove it"
+            f"{directory} {what}: give another place, OUTPUT=directory, or remove it"
         )
     for name, text in files.items():
         path = directory / name
@@ -311,12 +245,8 @@ def write_handout(step, output, questions=None):
     if found:
         tarball.unlink()
         shutil.rmtree(directory)
-        raise ExerciseError(
-            "\n".join(
-                ["the handout would give the solution away:"]
-                + [f"  {place} has {line}" for place, line in found]
-            )
-        )
+        lines = (f"\n  {place} has {line}" for place, line in found)
+        raise ExerciseError("the handout would give the solution away:" + "".join(lines))
     return tarball
 
 
