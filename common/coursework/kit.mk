@@ -75,9 +75,8 @@ kernels := $(patsubst $(SOURCES)/%,$(TO)/%.o,$(sources))
 .PHONY: preprocessed
 runner: $(TO)/runner
 preprocessed: $(kernels:.o=.i)
-# The kit comes first: of what is defined in both, its own is taken. (PROGRAM=1: kernels with a main() of their own.)
-$(TO)/runner: LIBRARIES := $(if $(PROGRAM),$(KIT)/runner.a) $(LIBRARIES)
-$(TO)/runner: LINK_FLAGS += $(frames) $(if $(PROGRAM),,-Wl,--whole-archive $(KIT)/runner.a -Wl,--no-whole-archive)
+# The kit comes first: of what is defined in both, its own is taken.
+$(TO)/runner: LINK_FLAGS += $(frames) -Wl,--whole-archive $(KIT)/runner.a -Wl,--no-whole-archive
 $(TO)/runner: $(kernels)
 	$(link)
 $(TO)/%.cu.o: $(SOURCES)/%.cu

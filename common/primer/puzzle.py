@@ -62,7 +62,7 @@ class Compiled:
         self.directory = BUILT / self.name
         self.program = self.directory / "objects/runner"
 
-    def build(self, is_program=False):
+    def build(self):
         """(whether it compiles, what the compiler said)."""
         self.kit = kit.obtain()
         source = self.directory / "source"
@@ -73,19 +73,14 @@ class Compiled:
         except ExerciseError as error:
             return False, str(error)
         (source / self.file.name).write_text(text, encoding="utf-8")
-        good, text = compile_sources(
-            self.kit, source, self.directory / "objects", *["runner", "PROGRAM=1"][: 1 + is_program]
-        )
+        good, text = compile_sources(self.kit, source, self.directory / "objects")
         return good, text.replace(f"{source}/", "")
 
     def targets(self):
         """Those of puzzles.ini."""
         parser = declared()
-        return [
-            read_target(parser[name], "puzzle")
-            for name in parser.sections()
-            if name.startswith(f"{self.file.stem}: ")
-        ]
+        names = [name for name in parser.sections() if name.startswith(f"{self.file.stem}: ")]
+        return [read_target(parser[name], "puzzle") for name in names]
 
     def judge(self, number=0):
         """(whether it is solved, what to print)."""
@@ -96,16 +91,11 @@ class Compiled:
         if not good:
             lines = [line for line in said.splitlines() if line.strip()]
             return False, "  It does not compile:\n" + indented("\n".join(lines[:12]))
-        lines = ask_judge(
-            self.kit / "judge",
-            ["prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}", "--", self.program],
-            {"kernels": [], "matrices": [], "targets": [], "puzzle": number, "seconds": SECONDS},
-            SECONDS,
-        )
-        warned = [
-            f"  WARNING line {line}: {text}; it holds anything"
-            for line, text in re.findall(UNSET, re.sub("[‘’]", "'", said))
-        ]
+        runner = ["prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}", "--", self.program]
+        question = {"puzzle": number, "seconds": SECONDS}
+        lines = ask_judge(self.kit / "judge", runner, question, SECONDS)
+        unset = re.findall(UNSET, re.sub("[‘’]", "'", said))
+        warned = [f"  WARNING line {line}: {text}; it holds anything" for line, text in unset]
         solved, text = self.describe(lines)
         return solved and not warned, "\n".join([*dict.fromkeys(warned), *text])
 
@@ -119,14 +109,11 @@ class Compiled:
         for line in lines:
             if line.get("ended"):
                 late = "did not end in time" in line["ended"]
-                return False, [
-                    f"  {'WRONG  ' if late else 'UNSAFE '} {NEVER_ENDS if late else line['ended']}"
-                ]
+                return False, [f"  WRONG   {NEVER_ENDS}" if late else f"  UNSAFE  {line['ended']}"]
             if line.get("kind") == "error":
-                return False, [
-                    f"  {'WRONG ' if 'its end: ' in line['what'] else 'UNSAFE'}  "
-                    + sentences(tidy(line["what"])).replace("\n", "\n          ")
-                ]
+                word = "WRONG " if "its end: " in line["what"] else "UNSAFE"
+                text = sentences(tidy(line["what"])).replace("\n", "\n          ")
+                return False, [f"  {word}  {text}"]
             if "kind" in line:
                 other = "right when threads run one after the other, wrong in another order: "
                 return False, [f"  WRONG   {other * (line['kind'] == 'order')}{line['what']}"]
@@ -147,19 +134,13 @@ def table(rows):
     for row in rows:
         shared = row["space"] == "shared"
         key = row["array"].split("::")[-1], row["access"], shared
-        touched = row["bank_passes" if shared else "sectors"]
-        sums[key] = [
-            a + b
-            for a, b in zip(sums.get(key, (0, 0, 0)), (row["requests"], row["lanes"], touched))
-        ]
-    lines = [
-        f"  {'array':<14} {'access':<7} {'requests':>8}  {'lanes per request':>17}  per request"
-    ]
+        counts = row["requests"], row["lanes"], row["bank_passes" if shared else "sectors"]
+        sums[key] = [a + b for a, b in zip(sums.get(key, (0, 0, 0)), counts)]
+    lines = [f"  {'array':<14} {'access':<7} requests  lanes per request  per request"]
     for (array, access, shared), (requests, lanes, touched) in sorted(sums.items()):
         unit = "passes over the banks of shared memory" if shared else "sectors"
-        lines.append(
-            f"  {array:<14} {access:<7} {requests:>8}  {lanes / requests:>17.1f}  {touched / requests:.2f} {unit}"
-        )
+        counts = f"{requests:>8}  {lanes / requests:>17.1f}  {touched / requests:.2f} {unit}"
+        lines.append(f"  {array:<14} {access:<7} {counts}")
     return lines
 
 
