@@ -12,7 +12,6 @@ Whether a product is right is the judge's alone to say, from y, and nothing in a
 
 import re
 import subprocess
-from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -53,9 +52,8 @@ UNSEEN = re.compile(r"(mem|str|wcs|wmem|bcmp|bcopy)\w*$|_ZSt11_Hash_bytes")
 
 def printed(*command, **options):
     """What a command prints. Raises CalledProcessError."""
-    return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=True, **options
-    ).stdout
+    how = {"capture_output": True, "text": True, "errors": "replace", "check": True}
+    return subprocess.run(command, **how, **options).stdout
 
 
 @lru_cache
@@ -77,14 +75,13 @@ def symbols(paths):
     undefined, strong, defined = set(), set(), set()
     for line in printed("readelf", "-sW", *paths).splitlines() if paths else ():
         words = line.split()
-        if len(words) >= 8 and words[4] in ("GLOBAL", "WEAK", "UNIQUE"):
-            if words[6] == "UND":
-                if words[3] != "TLS":  # an `extern __shared__` array
-                    undefined.add(words[7])
-                continue
+        if len(words) < 8 or words[4] not in ("GLOBAL", "WEAK", "UNIQUE"):
+            continue
+        if words[6] != "UND":
             defined.add(words[7])
-            if words[4] == "GLOBAL":
-                strong.add(words[7])
+            strong |= {words[7]} if words[4] == "GLOBAL" else set()
+        elif words[3] != "TLS":  # an `extern __shared__` array
+            undefined.add(words[7])
     return undefined, strong, defined
 
 
@@ -112,12 +109,9 @@ START = re.compile(r"_GLOBAL__|.*__static_initialization_and_destruction_0|__cxx
 def functions(paths, files):
     """{symbol: Function} of object files; `files`: {the end of a path: its name} of the student's."""
     found = {}
+    relocated = r"R_\w+ +[0-9a-f]+ (\S+)(?: \+ ([0-9a-f]+))?"
     for path in paths:
-        entries = set(
-            re.findall(
-                r"R_\w+ +[0-9a-f]+ (\S+)(?: \+ ([0-9a-f]+))?", section(path, r"\.init_array")
-            )
-        )
+        entries = set(re.findall(relocated, section(path, r"\.init_array")))
         function, place = None, None
         for line in printed("objdump", "-drl", "--no-show-raw-insn", path).splitlines():
             if heading := re.match(r"Disassembly of section (\S+):", line):
@@ -125,8 +119,9 @@ def functions(paths, files):
             elif heading := re.match(r"([0-9a-f]+) <(.+)>:$", line):
                 name = heading[2]
                 function, place = found.setdefault(name, Function(name)), None
+                at = place_of_section, heading[1].lstrip("0") or "0"
                 function.starts |= bool(START.match(name)) or not entries.isdisjoint(
-                    ((name, "0"), (place_of_section, heading[1].lstrip("0") or "0"))
+                    {(name, "0"), at}
                 )
             elif not function:
                 continue
@@ -162,9 +157,8 @@ def without_brackets(text):
 
 def takes_objects(name):
     """Whether a function of namespace spmv takes or returns an object by value, by its demangled name."""
-    found = re.fullmatch(
-        r"(?:(.*) )?spmv::(?!device|simt|coursework)([\w:~]+(?:<.*>)?)\((.*)\)(?: const)?", name
-    )
+    own = r"(?:(.*) )?spmv::(?!device|simt|coursework)([\w:~]+(?:<.*>)?)\((.*)\)(?: const)?"
+    found = re.fullmatch(own, name)
     if not found or "{lambda" in name:
         return False
     types = without_brackets(re.sub(r"\([^()]*\)", "*", f"{found[1] or ''},{found[3]}")).split(",")
@@ -180,9 +174,7 @@ def takes_objects(name):
 def refused(objects):
     """Why objects are not linked: something in them would run before the runner is confined (confine.cpp); or ""."""
     for path in objects:
-        for name in re.findall(
-            r"^ +\[ *\d+\] (\.\S+)", printed("readelf", "-SW", path), re.MULTILINE
-        ):
+        for name in re.findall(r"(?m)^ +\[ *\d+\] (\.\S+)", printed("readelf", "-SW", path)):
             found = re.fullmatch(r"\.(?:preinit_array.*|ctors.*|init|init_array\.(\d+))", name)
             if found and not (found[1] and is_compilers(path, name)):
                 return f"it has a section {name}, which runs before all else"
@@ -197,80 +189,73 @@ def is_compilers(path, name):
     return name == ".init_array.00099" or all("san.module_ctor" in symbol for symbol in called)
 
 
+def unexplained(objects, kit, files, given, functions_of, names):
+    """(symbols that are called, symbols that are defined, functions that call through a pointer) which neither the kit nor the
+    step as it was handed out explains."""
+    undefined, strong, _ = symbols(objects)
+    kit_undefined, _, kit_defined = symbols([kit])
+    own = {name: function for name, function in functions_of.items() if function.place}
+    called = {symbol for f in own.values() if not f.starts for symbol in f.calls}
+    strange = {s for s in called & undefined - arithmetic() if not COMPILED.match(s)}
+    strange = {symbol for symbol in strange if not CUDA.match(names[symbol])}
+    replaced = strong & (kit_undefined | kit_defined)
+    pointed = {name for name, function in own.items() if function.by_pointer}
+    if strange or replaced or pointed:
+        known, of_given = functions(given(), files), symbols(given())
+        strange -= {symbol for symbol in of_given[0] if not UNSEEN.match(symbol)}
+        replaced -= of_given[1]
+        pointed -= {name for name in pointed & known.keys() if known[name].by_pointer}
+    return strange, replaced, pointed
+
+
+def doubts_of(name, function, functions_of, names):
+    """(place, construct, symbol, what it could do) of a function of the student's."""
+    if function.starts:
+        yield function.place, "an initialiser", name, EARLY
+        return
+    if function.accesses and not function.observed:
+        yield function.accesses, "'{}' is compiled without being observed", name, HIDES
+    for symbol in function.calls.keys() & functions_of.keys() - {name}:
+        if takes_objects(names[symbol]):
+            what = "'{}' takes or returns an object by value, and is not inlined"
+            yield function.calls[symbol] or function.place, what, symbol, HIDES
+
+
 def flags_of(objects, kit, files, given):
     """[Flag] of a step's objects. kit: the archive that they are linked with; files: {the end of a path: its name} of the
     student's; given(): the objects as they were handed out, which are compiled only where there is something to explain."""
     objects = list(objects)
     all_of = functions(objects, files)
-    undefined, strong, _ = symbols(objects)
-    kit_undefined, _, kit_defined = symbols([kit])
     own = {name: function for name, function in all_of.items() if function.place}
-    called = defaultdict(list)
+    called = {}  # {symbol: where}
     for function in own.values():
         for symbol, place in () if function.starts else function.calls.items():
-            called[symbol].append(place or function.place)
-    names = plain({*called, *all_of, *strong})
-    strange = {
-        symbol
-        for symbol in called.keys() & undefined - arithmetic()
-        if not COMPILED.match(symbol) and not CUDA.match(names[symbol])
-    }
-    replaced = strong & (kit_undefined | kit_defined)
-    pointed = {name for name, function in own.items() if function.by_pointer}
-    if strange or replaced or pointed:
-        known = functions(given(), files)
-        of_given = symbols(given())
-        strange -= {s for s in of_given[0] if not UNSEEN.match(s)}
-        replaced -= of_given[1]
-        pointed = {name for name in pointed if name not in known or not known[name].by_pointer}
-    first = next(iter(files.values()), "")
-
-    def flag(place, construct, name, could):
-        file, line = place or (first, 0)
-        short = re.sub(
-            r"\(.*|^.* (?<!operator )(?=[\w:~]+\()", "", without_brackets(names.get(name, name))
-        )
-        return Flag(file, line, construct.format(short[:80]), could)
-
-    found = [
-        flag(called[symbol][0], "a use of '{}'", symbol, "it is the system's or the host's")
-        for symbol in strange
-    ]
-    found += [
-        flag(all_of[name].place if name in all_of else None, "a definition of '{}'", name,
-             f"in the place of another: {CHANGES}")
-        for name in replaced
-    ]  # fmt: skip
+            called.setdefault(symbol, place or function.place)
+    names = plain({*called, *all_of, *symbols(objects)[1]})
+    strange, replaced, pointed = unexplained(objects, kit, files, given, all_of, names)
+    found = [(called[s], "a use of '{}'", s, "it is the system's or the host's") for s in strange]
+    for name in replaced:
+        place, could = all_of[name].place if name in all_of else None, "in the place of another"
+        found.append((place, "a definition of '{}'", name, f"{could}: {CHANGES}"))
+    for name in (name for name in pointed if not own[name].starts):
+        what = "a call through a pointer in '{}'"
+        found.append((own[name].by_pointer, what, name, "what it calls cannot be told"))
     for name, function in own.items():
-        if function.starts:
-            found.append(flag(function.place, "an initialiser", name, EARLY))
-            continue
-        if name in pointed:
-            what = "a call through a pointer in '{}'"
-            found.append(flag(function.by_pointer, what, name, "what it calls cannot be told"))
-        if function.accesses and not function.observed:
-            found.append(
-                flag(function.accesses, "'{}' is compiled without being observed", name, HIDES)
-            )
-        for symbol in function.calls.keys() & all_of.keys() - {name}:
-            if takes_objects(names[symbol]):
-                what = "'{}' takes or returns an object by value, and is not inlined"
-                found.append(flag(function.calls[symbol] or function.place, what, symbol, HIDES))
-    return sorted(set(found), key=lambda flag: (flag.could != EARLY, flag.file, flag.line))[
-        :MOST_FLAGS
-    ]
+        found += doubts_of(name, function, all_of, names)
+    first, short = next(iter(files.values()), ""), r"\(.*|^.* (?<!operator )(?=[\w:~]+\()"
+    flags = set()
+    for place, construct, symbol, could in found:
+        name = re.sub(short, "", without_brackets(names.get(symbol, symbol)))
+        flags.add(Flag(*(place or (first, 0)), construct.format(name[:80]), could))
+    return sorted(flags, key=lambda flag: (flag.could != EARLY, flag.file, flag.line))[:MOST_FLAGS]
 
 
 def flags_of_compiler(said, name, shown):
     """[Flag] of variables that are used before they are set, on some path. (Not of an argument of CUDA's functions, where the
     compiler names simt: that a lane gives what it has not set to a shuffle is usual, and no matter if none takes it.)"""
-    found = re.findall(
-        rf"^{re.escape(name)}:(\d+):\d+: warning: (.*used uninitialized)", said, re.MULTILINE
-    )
-    return [
-        Flag(shown, int(line), re.sub("[‘’]", "'", text), UNSET)
-        for line, text in sorted(set(found))
-    ]
+    warning = rf"(?m)^{re.escape(name)}:(\d+):\d+: warning: (.*used uninitialized)"
+    found = sorted(set(re.findall(warning, re.sub("[‘’]", "'", said))))
+    return [Flag(shown, int(line), text, UNSET) for line, text in found]
 
 
 # --- Text -----------------------------------------------------------------------------------------
