@@ -30,33 +30,27 @@ std::size_t receive(int file, char* data, std::size_t size, const Waits& waits) 
   return got;
 }
 
-const Json& field(const Json& json, const char* name) {
-  if (!json.is_object() || !json.contains(name)) {
-    throw ProtocolError(std::string("there is no '") + name + "'");
-  }
-  return json[name];
-}
-
+// These throw what nlohmann::json throws where something is missing or of another kind.
 std::string text_of(const Json& json, const char* name) {
-  const Json& text = field(json, name);
-  if (!text.is_string()) throw ProtocolError("a text is none");
-  return printable(text.get_ref<const std::string&>());
+  return printable(json.at(name).get_ref<const std::string&>());
 }
 
 std::uint64_t number_of(const Json& json, const char* name) {
-  const Json& number = field(json, name);
-  if (!number.is_number_unsigned() || number.get<std::uint64_t>() >> 53) {
-    throw ProtocolError("a number is none, or too large");
-  }
-  return number.get<std::uint64_t>();
+  const auto number = json.at(name).get_ref<const Json::number_unsigned_t&>();
+  if (number >> 53) throw ProtocolError("a number is too large");
+  return number;
+}
+
+// Empty where there is none.
+Json list_of(const Json& json, const char* name, std::size_t most) {
+  Json list = json.value(name, Json::array());
+  if (!list.is_array() || list.size() > most) throw ProtocolError(std::string("bad ") + name);
+  return list;
 }
 
 std::vector<std::string> remarks_of(const Json& json, const char* name) {
   std::vector<std::string> found;
-  const Json remarks = json.value(name, Json::array());
-  if (!remarks.is_array() || remarks.size() > kMostRemarks) throw ProtocolError("bad remarks");
-  for (const Json& remark : remarks) {
-    if (!remark.is_string()) throw ProtocolError("a remark is no text");
+  for (const Json& remark : list_of(json, name, kMostRemarks)) {
     found.push_back(printable(remark.get_ref<const std::string&>()));
   }
   return found;
@@ -107,7 +101,7 @@ std::optional<std::string> receive_frame(int file, std::size_t limit, const Wait
   return bytes;
 }
 
-Reply read_reply(std::string_view text) {
+Reply read_reply(std::string_view text) try {
   const Json json = Json::parse(text, nullptr, false);
   Reply reply;
   reply.answer = text_of(json, "answer");
@@ -118,23 +112,21 @@ Reply read_reply(std::string_view text) {
     return reply;
   }
   if (!reply.is_done()) throw ProtocolError("an answer of no known kind");
-  if (json.contains("arrays")) {
-    const Json& arrays = json["arrays"];
-    if (!arrays.is_array() || arrays.size() > kMostCounts) throw ProtocolError("too many arrays");
-    for (const Json& array : arrays) {
-      reply.arrays.emplace_back(text_of(array, "name"), number_of(array, "size"));
-      if (reply.arrays.back().second > kMostAnswer) throw ProtocolError("an array is too large");
-    }
+  for (const Json& array : list_of(json, "arrays", kMostCounts)) {
+    reply.arrays.emplace_back(text_of(array, "name"), number_of(array, "size"));
+    if (reply.arrays.back().second > kMostAnswer) throw ProtocolError("an array is too large");
+  }
+  for (const Json& count : list_of(json, "counts", kMostCounts)) {
+    reply.counts.push_back(count_of(count));
   }
   if (json.contains("counts")) {
-    const Json& counts = json["counts"];
-    if (!counts.is_array() || counts.size() > kMostCounts) throw ProtocolError("too many counters");
-    for (const Json& count : counts) reply.counts.push_back(count_of(count));
     reply.steps = number_of(json, "steps");
     reply.mean_steps = number_of(json, "mean_steps");
     reply.time = text_of(json, "time");
   }
   return reply;
+} catch (const Json::exception& error) {
+  throw ProtocolError(error.what());
 }
 
 std::string printable(std::string_view text, std::size_t most) {
