@@ -35,10 +35,8 @@ def directory(place, name):
 
 
 def with_right_kernel(place, name):
-    shared = "csr_vector_shared.cuh"
-    write_files(
-        place, {os.path.join(os.fsdecode(name), shared): (ROOT / GRADED / shared).read_bytes()}
-    )
+    file = ROOT / GRADED / "csr_vector_shared.cuh"
+    write_files(place, {os.path.join(os.fsdecode(name), file.name): file.read_bytes()})
 
 
 def fifo(place):
@@ -75,9 +73,8 @@ def gzip_bomb(place):
 
 def long_path(place):
     """A path of 200 MB in a pax header."""
-    with tarfile.open(
-        Path(place) / "long_path.tar.gz", "w:gz", format=tarfile.PAX_FORMAT, compresslevel=1
-    ) as tar:
+    how = {"format": tarfile.PAX_FORMAT, "compresslevel": 1}
+    with tarfile.open(Path(place) / "long_path.tar.gz", "w:gz", **how) as tar:
         tar.addfile(tarfile.TarInfo("a" * (200 << 20)))
 
 
@@ -90,6 +87,8 @@ def plain(name, data):
     return lambda place: (Path(place) / name).write_bytes(data)
 
 
+KINDS = {"": tarfile.CHRTYPE, "a/": tarfile.FIFOTYPE, "b/": tarfile.SYMTYPE, "c/": tarfile.LNKTYPE}
+DEVICES = [(f"{place}{KERNEL}", kind, b"") for place, kind in KINDS.items()]
 # name of the submission as the table has it: (what writes it, what the remark says)
 OTHERS = {
     "fifo": (fifo, UNREADABLE),
@@ -97,16 +96,7 @@ OTHERS = {
     "link_to_solution": (link_to(str(ROOT / GRADED / KERNEL), "link_to_solution"), UNREADABLE),
     "no_files": (lambda place: directory(place, "no_files"), UNREADABLE),
     "damaged": (plain("damaged.zip", b"PK\3\4 nothing of the kind"), UNREADABLE),
-    "devices_in_tar": (
-        tarball(
-            "devices_in_tar.tgz",
-            (KERNEL, tarfile.CHRTYPE, b""),
-            (f"a/{KERNEL}", tarfile.FIFOTYPE, b""),
-            (f"b/{KERNEL}", tarfile.SYMTYPE, b""),
-            (f"c/{KERNEL}", tarfile.LNKTYPE, b""),
-        ),
-        UNREADABLE,
-    ),
+    "devices_in_tar": (tarball("devices_in_tar.tgz", *DEVICES), UNREADABLE),
     "gzip_bomb": (gzip_bomb, UNREADABLE),
     "zip_bomb": (zip_bomb, UNREADABLE),
     "long_path": (long_path, TOO_MUCH),

@@ -37,18 +37,9 @@ def compile_sources(kit, source, objects, *goals):
     """(whether it worked, what the compiler said) of the kernels in the directory `source`, whose runner is to be in
     `objects`."""
     compiler = (kit / "compiler").read_text(encoding="utf-8").strip()
-    command = [
-        "make",
-        "-C",
-        str(ROOT / "common/coursework"),
-        "BACKEND=cpu",
-        f"CXX={compiler}",
-        f"KIT={kit}",
-        "WARNINGS=-fmax-errors=3",
-        *(goals or ["runner"]),
-        f"SOURCES={source}",
-        f"TO={objects}",
-    ]
+    command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}"]
+    command += [f"KIT={kit}", "WARNINGS=-fmax-errors=3", *(goals or ["runner"])]
+    command += [f"SOURCES={source}", f"TO={objects}"]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
     environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
     # (A line of the source for each warning can be a lot.)
@@ -74,11 +65,8 @@ class Build:
 
     def changed(self):
         """The files that are not as they were handed out."""
-        return [
-            name
-            for name in self.files
-            if self.path(name).read_bytes() != (self.course / "given" / name).read_bytes()
-        ]
+        given = self.course / "given"
+        return [n for n in self.files if self.path(n).read_bytes() != (given / n).read_bytes()]
 
     def compile(self):
         """(whether it worked, what the compiler said)."""

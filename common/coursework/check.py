@@ -8,6 +8,7 @@ Exit status: 0 if every exercise (of those named) is right, safe and within its 
 if it could not be told.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -79,15 +80,13 @@ class Result:
     ended: str = ""  # why the kernels did not come to their end
     looks: str = ""  # what wrong products have in common
     remarks: list = field(default_factory=list)  # on what CUDA does not promise; cost nothing
-    forged: bool = (
-        False  # they wrote to the runner's pipe, or made a system call that no kernel makes
-    )
+    # They wrote to the runner's pipe, or made a system call that no kernel makes.
+    forged: bool = False
     missing: str = ""  # why they were not run at all
     details: list = field(default_factory=list)  # of that
     targets: list = field(default_factory=list)  # Measured
-    times: dict = field(
-        default_factory=dict
-    )  # {"kernel on matrix": the time that it would take on a GPU}
+    # {"kernel on matrix": the time that it would take on a GPU}
+    times: dict = field(default_factory=dict)
     withheld: bool = False  # points for what a flag puts in doubt (flags.py), with --strict
 
     def all_right(self):
@@ -119,11 +118,8 @@ class Result:
         return self.weight() > 0
 
     def good(self):
-        return (
-            self.all_right()
-            and not self.unsafe()
-            and all(measured.met() for measured in self.targets)
-        )
+        targets = all(measured.met() for measured in self.targets)
+        return self.all_right() and not self.unsafe() and targets
 
     def points(self):
         """(right, safe, targets): what the rubric gives."""
@@ -138,6 +134,12 @@ class Result:
         return int(right), int(safe * weight), int(targets * weight)
 
 
+ACCESS = re.compile(
+    r"(reads|writes|updates) (\d+) bytes(, | at an address that is )(\d+) bytes into (shared )?'(\w+)'"
+    r"(?:, which has (\d+)|,)"
+)
+
+
 def tidy(report):
     """A report of the CPU backend without the call that heard of it and the kernel's template arguments,
     and with elements instead of bytes."""
@@ -145,24 +147,15 @@ def tidy(report):
     report = re.sub(r"^kernel (\w+)(<.*?>)?(?= at |, block |:)", r"\1", report)
 
     def element(match):
-        verb, size, between, offset, shared, array = match.groups()[:6]
-        of = match[7]
+        verb, size, between, offset, shared, array, of = match.groups()
         size, offset = int(size), int(offset)
         if offset % size or of and int(of) % size:
             return match[0]
         text = f"{verb} {shared or ''}'{array}'[{offset // size}]"
-        return (
-            text
-            + (f" of {int(of) // size}" if of else "")
-            + ("," if between == ", " and not of else "")
-        )
+        comma = "," if between == ", " and not of else ""
+        return text + (f" of {int(of) // size}" if of else "") + comma
 
-    return re.sub(
-        r"(reads|writes|updates) (\d+) bytes(, | at an address that is )(\d+) bytes into (shared )?'(\w+)'"
-        r"(?:, which has (\d+)|,)",
-        element,
-        report,
-    )
+    return ACCESS.sub(element, report)
 
 
 def sentences(report):
@@ -196,8 +189,8 @@ class LastWords:
 
     def of_abort(self):
         self.thread.join(5)
-        lines = [line.strip() for line in self.text.decode(errors="replace").splitlines()]
-        lines = [line for line in lines if line]
+        text = self.text.decode(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
         if any("stack smashing detected" in line for line in lines):
             return "it wrote past the objects of a function's stack frame"
         if lines and lines[-1].startswith("it wrote past"):
@@ -211,9 +204,8 @@ def how_it_ended(process, last_words):
         status = process.wait(10)
     except subprocess.TimeoutExpired:
         return "it stopped answering", False
-    number = (
-        -status if status < 0 else status - 128
-    )  # shells and bubblewrap exit with 128 + N where signal N ended the command
+    # Shells and bubblewrap exit with 128 + N where signal N ended the command.
+    number = -status if status < 0 else status - 128
     if number == signal.SIGKILL:
         raise NotJudged("it was killed from outside")
     if number <= 0:
@@ -226,42 +218,27 @@ def how_it_ended(process, last_words):
 @lru_cache
 def same_addresses():
     """The words before a command that has the same addresses in every run, where that is allowed."""
-    words = ["setarch", "-R"]
-    return (
-        words if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
-    )
+    done = subprocess.run(["setarch", "-R", "true"], stderr=subprocess.DEVNULL)
+    return [] if done.returncode else ["setarch", "-R"]
 
 
 def ask_judge(program, runner, question, limit_s):
     """The judge's lines on what `runner`, a command, does; NotJudged if they do not come to their end."""
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-    }  # others would spin between loops over small matrices
-    process = subprocess.Popen(
-        [*same_addresses(), *map(str, runner)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env=environment,
-    )
+    # (Other threads would spin between loops over small matrices.)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipe, command = subprocess.PIPE, [*same_addresses(), *map(str, runner)]
+    streams = {"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": environment}
+    process = subprocess.Popen(command, start_new_session=True, **streams)
     pipes = [process.stdin.fileno(), process.stdout.fileno()]
     last_words = LastWords(process.stderr)
     try:
-        done = subprocess.run(
-            [str(program)],
-            input=json.dumps({**question, "runner": pipes}),
-            capture_output=True,
-            text=True,
-            pass_fds=pipes,
-            timeout=6 * limit_s + 120,  # the judge ends a runner before that
-            env=environment,
-        )
+        question = json.dumps({**question, "runner": pipes})
+        how = {"capture_output": True, "text": True, "pass_fds": pipes, "env": environment}
+        how["timeout"] = 6 * limit_s + 120  # the judge ends a runner before that
+        done = subprocess.run([str(program)], input=question, **how)
         if done.returncode != 0:
-            raise NotJudged(
-                f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}"
-            )
+            said = done.stderr.strip()[-300:]
+            raise NotJudged(f"the judge ended with status {done.returncode}: {said}")
         lines = [json.loads(row) for row in done.stdout.splitlines()[:MOST_LINES]]
         for line in lines:
             if "failure" in line:
@@ -283,20 +260,9 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     """Runs an exercise's kernels. runner: the command."""
     result = Result(exercise)
     targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets))
-    lines = ask_judge(
-        program,
-        runner,
-        {
-            "kernels": exercise.kernels,
-            "also": exercise.also,
-            "finite_x": exercise.finite_x,
-            "seed": seed,
-            "matrices": step.matrices,
-            "targets": targets,
-            "seconds": limit_s,
-        },
-        limit_s,
-    )
+    question = {name: getattr(exercise, name) for name in ("kernels", "also", "finite_x")}
+    question |= {"seed": seed, "matrices": step.matrices, "targets": targets, "seconds": limit_s}
+    lines = ask_judge(program, runner, question, limit_s)
     if not lines:
         raise NotJudged("the judge said nothing")
     kernel, matrices, records = "", 0, {}
@@ -330,18 +296,16 @@ def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     result.tried += matrices * len(missing)
     result.tried_fixed += matrices * len(missing)
     uneven = unevenness(records.pop((exercise.kernels[0], LARGEST), None))
-    result.times = {
-        f"{kernel} on {matrix}": record["time"] for (kernel, matrix), record in records.items()
-    }
+    result.times = {f"{kernel} on {on}": it["time"] for (kernel, on), it in records.items()}
     for target in exercise.targets:
         record = records.get((target.kernel, drawn(target.matrix, seed)))
-        result.targets.append(
-            measured(target, record, uneven) if record else Measured(target, NOT_COUNTED)
-        )
+        result.targets.append(measured(target, record, uneven))
     return result
 
 
 def measured(target, record, uneven=""):
+    if not record:
+        return Measured(target, NOT_COUNTED)
     line = worst_line(target, record)
     return Measured(target, counter(target, record), line, record["steps"], uneven)
 
@@ -370,11 +334,8 @@ def read_build(text):
         answer = json.loads(text.strip().splitlines()[-1])
         if "failure" in answer:
             raise NotJudged(str(answer["failure"])[:500])
-        return (
-            [str(flag) for flag in answer["flags"]],
-            {k: str(v) for k, v in answer["broken"].items()},
-            answer["built"] is True,
-        )
+        broken = {name: str(text) for name, text in answer["broken"].items()}
+        return [str(flag) for flag in answer["flags"]], broken, answer["built"] is True
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError):
         raise NotJudged(f"the build said what cannot be read: {text.strip()[-300:]}") from None
 
@@ -383,12 +344,9 @@ def not_run(exercise, broken, todo):
     """A Result for an exercise with a file that is not run, or None."""
     for name in exercise.files:
         if name in broken:
-            return Result(
-                exercise, missing=f"{name} does not compile", details=broken[name].splitlines()[:40]
-            )
-    if todo:
-        return Result(exercise, missing=todo)
-    return None
+            details = broken[name].splitlines()[:40]
+            return Result(exercise, missing=f"{name} does not compile", details=details)
+    return Result(exercise, missing=todo) if todo else None
 
 
 # --- What a student reads -------------------------------------------------------------------------
@@ -396,31 +354,24 @@ def not_run(exercise, broken, todo):
 
 def verdict_on_target(measured):
     """A sentence, as 'your loads of values move 31.9 bytes per nonzero; the target is at most 11'."""
-    target, value, line = measured.target, measured.value, measured.line
+    target, value = measured.target, measured.value
     if value is NOT_COUNTED:
         return f"your {target.what()} were not counted: the kernel is wrong on {target.matrix}"
+    aim = f"{target.counter}; the target is {target.limit()}"
     if value is None:
-        return f"your kernel makes no {target.what()}; the target is {target.counter} of {target.limit()}"
-    text = f"your {target.what()}: {value:.{3 if value < 1000 else 0}{'g' if value < 1000 else 'f'}} {target.counter}; the target is {target.limit()}"
+        aim = aim.replace("; the target is", " of", 1)
+        return f"your kernel makes no {target.what()}; the target is {aim}"
+    text = f"your {target.what()}: {value:{'.3g' if value < 1000 else '.0f'}} {aim}"
     if measured.met():
         return text
     if target.met(value):
-        few = (
-            f"the busiest warp makes {measured.steps} requests, and {target.steps} would do"
-            if not target.met(value, measured.steps)
-            else measured.uneven
-        )
-        return (
-            f"{text}, but {few}.\n"
-            "Few threads do the work of all; spread it over all warps and lanes."
-        )
-    reason = target.reason[0].upper() + target.reason[1:]
-    return (
-        f"{text}.\n"
-        + (f"Look at {line}. " if line else "")
-        + reason
-        + ("" if reason.endswith(".") else ".")
-    )
+        few = measured.uneven
+        if not target.met(value, measured.steps):
+            few = f"the busiest warp makes {measured.steps} requests, and {target.steps} would do"
+        few += ".\nFew threads do the work of all; spread it over all warps and lanes."
+        return f"{text}, but {few}"
+    look = f"Look at {measured.line}. " if measured.line else ""
+    return f"{text}.\n{look}{target.reason[0].upper()}{target.reason[1:].removesuffix('.')}."
 
 
 def indented(text, width=4):
@@ -430,30 +381,25 @@ def indented(text, width=4):
 def times_beside(result):
     """Lines: the times that kernels would take on a GPU, and those of the step's own, where they are known."""
     known = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
-    return [
-        f"  time     {name}: {time}\n" + indented(f"the step's own kernel: {known[name]}", 11)
-        for name, time in result.times.items()
-        if name in known
-    ]
+    text = "  time     {}: {}\n           the step's own kernel: {}"
+    both = ((name, time, known.get(name)) for name, time in result.times.items())
+    return [text.format(*three) for three in both if three[2]]
+
+
+CHANCE = "Threads use the same element without order, and one of them writes: on a GPU chance decides what it holds."
 
 
 def explain(result):
     """What to print of an exercise, or put on a student's page."""
     if result.missing:
-        lines = [f"  MISSING  {result.missing}"]
-        return "\n".join(
-            lines + [indented(line) for line in result.details if line not in result.missing]
-        )
+        details = [indented(line) for line in result.details if line not in result.missing]
+        return "\n".join([f"  MISSING  {result.missing}", *details])
     lines = []
     wrong = result.wrong()
     if result.all_right():
+        race = ", as it ran here; on a GPU the order may be another (UNSAFE)"
         lines.append(
-            f"  right    on all {result.tried} matrices"
-            + (
-                ", as it ran here; on a GPU the order may be another (UNSAFE)"
-                if "race: " in result.unsafe()
-                else ""
-            )
+            f"  right    on all {result.tried} matrices{race * ('race: ' in result.unsafe())}"
         )
     elif wrong:
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
@@ -462,18 +408,13 @@ def explain(result):
         lines += [indented(wrong["shown"])] if "shown" in wrong else []
         lines += [f"    Look at {tidy(place)}." for place in wrong.get("if_wrong", [])[:3]]
         if wrong["kind"] == "error" and "race: " in wrong["what"]:
-            lines.append(
-                "    Threads use the same element without order, and one of them writes: on a GPU chance decides what it holds."
-            )
+            lines.append(f"    {CHANCE}")
         if wrong.get("drawing"):
-            lines += [
-                "    The smallest matrix found on which it is wrong:",
-                indented(wrong["drawing"], 6),
-            ]
+            lines.append("    The smallest matrix found on which it is wrong:")
+            lines.append(indented(wrong["drawing"], 6))
     else:
-        lines.append(
-            f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished"
-        )
+        finished = f"{result.right or 'none'} of {result.tried} matrices were finished"
+        lines.append(f"  WRONG    {finished}")
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(sentences(result.unsafe()).splitlines())]
     elif result.counts():
@@ -522,24 +463,15 @@ def lay_out(step, directory, course, own=None):
 
 def build_command(step, place, course, out):
     """The words, besides Python's, that compile what was laid out in `course`, with the kit `place` (build.py)."""
-    request = {
-        "course": str(course),
-        "step": step.directory,
-        "out": str(out),
-        "kit": str(place),
-        "files": step.files(),
-    }
+    request = {"course": str(course), "step": step.directory, "out": str(out)}
+    request |= {"kit": str(place), "files": step.files()}
     return [ROOT / "common/coursework/build.py", json.dumps(request)]
 
 
 def explain_flags(flags):
     """What to print of the flags of all exercises."""
-    return "\n".join(
-        [
-            "A person will look at this; it costs nothing by itself:",
-            *(f"  FLAG     {flag}" for flag in flags),
-        ]
-    )
+    head = "A person will look at this; it costs nothing by itself:"
+    return "\n".join([head, *(f"  FLAG     {flag}" for flag in flags)])
 
 
 def build(step, directory, place, mine):
@@ -554,41 +486,37 @@ def build(step, directory, place, mine):
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    directory, names = Path(sys.argv[1]), sys.argv[2:]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("step", type=Path)
+    parser.add_argument("--kernel", type=Path)
+    parser.add_argument("--write-times", action="store_true")
+    parser.add_argument("exercises", nargs="*")
+    options = parser.parse_intermixed_args()
+    directory, names = options.step, options.exercises
     try:
         step, mine = read_step(directory), {}
-        writes_times, names = (
-            "--write-times" in names,
-            [name for name in names if name != "--write-times"],
-        )
-        if names[:1] == ["--kernel"]:
-            file, names = Path(names[1]), names[2:]
-            text = source_text(file)
-            replaced = str(replaced_file(directory, file, text).relative_to(directory))
+        if options.kernel:
+            text = source_text(options.kernel)
+            replaced = str(replaced_file(directory, options.kernel, text).relative_to(directory))
             step.exercises = [exercise for exercise in step.exercises if replaced in exercise.files]
             if not step.exercises:
-                raise ExerciseError(
-                    f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={shlex.quote(str(file))} verifies it"
-                )
+                verifies = f"make run KERNEL={shlex.quote(str(options.kernel))} verifies it"
+                belongs = f"{replaced}, which {options.kernel} replaces, belongs to no exercise"
+                raise ExerciseError(f"{belongs}; {verifies}")
             mine[replaced] = text
         known = [exercise.name for exercise in step.exercises]
-        for name in names:
-            if name not in known:
-                raise ExerciseError(
-                    f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}"
-                )
+        for name in set(names) - set(known):
+            there = f"there are {', '.join(known)}"
+            raise ExerciseError(f"no exercise '{name}' in {directory.name}; {there}")
         place = kit.obtain()
         with kit.alone(f"check_{step.directory}"):
             flags, broken, runner = build(step, directory, place, mine)
-            if writes_times:
-                known = json.loads(TIMES.read_text(encoding="utf-8"))
+            if options.write_times:
+                times = json.loads(TIMES.read_text(encoding="utf-8"))
                 for exercise in step.exercises:
-                    known.update(judge(step, exercise, place / "judge", [runner]).times)
-                TIMES.write_text(
-                    json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-                )
+                    times.update(judge(step, exercise, place / "judge", [runner]).times)
+                text = json.dumps(times, indent=1, sort_keys=True)
+                TIMES.write_text(text + "\n", encoding="utf-8")
                 return
             sys.exit(report(step, directory, place, names, flags, broken, runner, mine))
     except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
@@ -596,23 +524,30 @@ def main():
         sys.exit(2)
 
 
+def following(exercise, todo, result):
+    """What to do next for an exercise that is not done."""
+    if result.missing and todo:
+        return f"write {exercise.name}: {todo}, where the hints are"
+    if result.missing:
+        return f"make {exercise.name} compile"
+    if not result.all_right() or result.unsafe():
+        return f"make {exercise.name} right and safe"
+    return f"bring {exercise.name} within its targets"
+
+
 def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
-    following, total, most = None, 0, 0
+    todos, total, most = [], 0, 0
     limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
-    if (
-        not mine and (ROOT / "common/primer/puzzles").exists()
-    ):  # in the repository, not in a handout
-        print(
-            "This judges the repository's own kernels. Yours: make learn, or make check KERNEL=mine.cuh",
-            flush=True,
-        )
+    # (In the repository, not in a handout.)
+    if not mine and (ROOT / "common/primer/puzzles").exists():
+        yours = "Yours: make learn, or make check KERNEL=mine.cuh"
+        print(f"This judges the repository's own kernels. {yours}", flush=True)
 
     def verdict(exercise):
         todo = None if mine else place_of_todo(directory, exercise)
-        return todo, not_run(exercise, broken, todo and f"not written yet: {todo}") or judge(
-            step, exercise, place / "judge", [*limits, runner]
-        )
+        left_out = not_run(exercise, broken, todo and f"not written yet: {todo}")
+        return todo, left_out or judge(step, exercise, place / "judge", [*limits, runner])
 
     chosen = [exercise for exercise in step.exercises if not names or exercise.name in names]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -622,23 +557,14 @@ def report(step, directory, place, names, flags, broken, runner, mine):
         print(explain(result), flush=True)
         print("  points   " + points_line(result), flush=True)
         total, most = total + sum(result.points()), most + exercise.points()
-        if not following and not result.good():
-            following = (
-                f"write {exercise.name}: {todo}, where the hints are"
-                if result.missing and todo
-                else f"make {exercise.name} compile"
-                if result.missing
-                else f"make {exercise.name} right and safe"
-                if not result.all_right() or result.unsafe()
-                else f"bring {exercise.name} within its targets"
-            )
+        if not result.good():
+            todos.append(following(exercise, todo, result))
     if flags:
         print(explain_flags(flags))
-    print(
-        f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden."
-    )
-    if following:
-        print(f"Next: {following}; then make check again.")
+    hidden = "as make grade would give them on these matrices; its own are hidden."
+    print(f"{total} of {most} points, {hidden}")
+    if todos:
+        print(f"Next: {todos[0]}; then make check again.")
         return 1
     print("All is right, safe and within its targets. The questions are in the README.")
     return 0

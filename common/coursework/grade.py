@@ -27,30 +27,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-from check import (
-    NotJudged,
-    Result,
-    build_command,
-    explain,
-    explain_flags,
-    judge,
-    lay_out,
-    not_run,
-    points_line,
-    read_build,
-)
-from exercises import (
-    ROOT,
-    TODO,
-    ExerciseError,
-    given_files,
-    own_questions,
-    read_step,
-    readable,
-    sources_of,
-    without_marks,
-    write_files,
-)
+from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run
+from check import points_line, read_build
+from exercises import ROOT, TODO, ExerciseError, given_files, own_questions, read_step, readable
+from exercises import sources_of, without_marks, write_files
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
@@ -109,11 +89,9 @@ class Grader:
         scratch.chmod(0o755)
         self.sandbox.own(course)
         self.sandbox.own(out)
-        status, text, errors = self.sandbox.run(
-            [python(), *build_command(self.step, self.kit, course, out)],
-            self.mounts((course, course, False), (out, out, True)),
-            build_limits(self.limits),
-        )
+        command = [python(), *build_command(self.step, self.kit, course, out)]
+        mounts = self.mounts((course, course, False), (out, out, True))
+        status, text, errors = self.sandbox.run(command, mounts, build_limits(self.limits))
         if status is None or status in (-24, -9):
             return None
         if status != 0:
@@ -129,12 +107,9 @@ class Grader:
         try:
             files = read_submission(path, self.step)
             if not files:
-                raise Unreadable(
-                    f"none of the exercises' files is in it: {', '.join(self.step.files())}"
-                )
-            with tempfile.TemporaryDirectory(
-                prefix="grade-", ignore_cleanup_errors=True
-            ) as scratch:
+                wanted = ", ".join(self.step.files())
+                raise Unreadable(f"none of the exercises' files is in it: {wanted}")
+            with tempfile.TemporaryDirectory("", "grade-", ignore_cleanup_errors=True) as scratch:
                 return self.build_and_run(student, files, Path(scratch))
         except Unreadable as error:
             why = f"it cannot be read: {error}"
@@ -152,23 +127,16 @@ class Grader:
         (flags, broken, _), out = built, scratch / "out"
         broken |= unread
         grade = Grade(student, flags=flags, files=files)
-        runner = self.sandbox.command(
-            [out / "objects/runner"], self.mounts((out, out, False)), self.limits
-        )
+        mounts, seconds = self.mounts((out, out, False)), self.limits.wall_seconds()
+        runner = self.sandbox.command([out / "objects/runner"], mounts, self.limits)
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
             absent = any(f"{TODO} {exercise.name})" in t or not t for t in texts)
             result = not_run(exercise, broken, "not handed in" if absent else "")
             if result is None:
+                program = self.kit / "judge"
                 try:
-                    result = judge(
-                        self.step,
-                        exercise,
-                        self.kit / "judge",
-                        runner,
-                        self.seed,
-                        limit_s=self.limits.wall_seconds(),
-                    )
+                    result = judge(self.step, exercise, program, runner, self.seed, seconds)
                 except NotJudged as error:
                     if not flags:
                         raise
@@ -185,19 +153,12 @@ class Grader:
 def page(grade, step, questions=()):
     """A student's feedback. questions: with their answers."""
     most = sum(exercise.points() for exercise in step.exercises)
-    lines = [
-        f"{step.title}: {grade.student}",
-        "",
-        f"{grade.total()} of {most} points." if grade.graded else "Not graded.",
-        "",
-    ]
+    points = f"{grade.total()} of {most} points." if grade.graded else "Not graded."
+    lines = [f"{step.title}: {grade.student}", "", points, ""]
     if grade.flags:
         lines += [explain_flags(grade.flags), ""]
-        lines += (
-            ["The points for safety and targets are withheld until then.", ""]
-            if grade.results and grade.results[0].withheld
-            else []
-        )
+    if grade.flags and grade.results and grade.results[0].withheld:
+        lines += ["The points for safety and targets are withheld until then.", ""]
     if grade.remark:
         lines += [grade.remark, ""]
     for result in grade.results:
@@ -221,9 +182,8 @@ def remark_on(grade):
         elif result.unsafe():
             words.append(f"{name}: {short(result.unsafe())}")
         elif not result.all_right():
-            words.append(
-                f"{name}: wrong on {result.tried - result.right} of {result.tried} matrices"
-            )
+            wrong = result.tried - result.right
+            words.append(f"{name}: wrong on {wrong} of {result.tried} matrices")
         elif missed:
             words.append(f"{name}: missed {', '.join(missed)}")
     if grade.flags:
@@ -233,9 +193,8 @@ def remark_on(grade):
 
 def short(report):
     """The first line of a report, without block and thread."""
-    return re.sub(
-        r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)", r"\1", report.splitlines()[0]
-    )
+    where = r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)"
+    return re.sub(where, r"\1", report.splitlines()[0])
 
 
 def cell(text):
@@ -248,23 +207,14 @@ def write_reports(grades, step, output, questions=()):
     most = sum(exercise.points() for exercise in step.exercises)
     rows = []
     for grade in grades:
-        row = {
-            "student": cell(grade.student),
-            "points": grade.total() if grade.graded else "",
-            "of": most,
-            "graded": "yes" if grade.graded else "no",
-        }
+        points, graded = grade.total() if grade.graded else "", "yes" if grade.graded else "no"
+        row = {"student": cell(grade.student), "points": points, "of": most, "graded": graded}
         for exercise in step.exercises:
-            maxima = (
-                exercise.correct,
-                exercise.safe,
-                sum(target.points for target in exercise.targets),
-            )
+            targets = sum(target.points for target in exercise.targets)
+            maxima = exercise.correct, exercise.safe, targets
             for part, got, of in zip(("right", "safe", "targets"), grade.points(exercise), maxima):
-                row |= {
-                    f"{exercise.name} {part}": got if grade.graded else "",
-                    f"{exercise.name} {part} of": of,
-                }
+                column = f"{exercise.name} {part}"
+                row |= {column: got if grade.graded else "", f"{column} of": of}
         rows.append(row | {"remark": cell(remark_on(grade))})
     with open(output / "grades.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, rows[0], lineterminator="\n")
@@ -272,9 +222,8 @@ def write_reports(grades, step, output, questions=()):
         table.writerows(rows)
     taken = set()
     for grade in grades:
-        (output / f"{file_name(grade.student, taken)}.txt").write_text(
-            page(grade, step, questions), encoding="utf-8"
-        )
+        place = output / f"{file_name(grade.student, taken)}.txt"
+        place.write_text(page(grade, step, questions), encoding="utf-8")
 
 
 def print_table(grades, step):
@@ -286,9 +235,8 @@ def print_table(grades, step):
         points = [str(sum(grade.points(e))) if grade.graded else "-" for e in step.exercises]
         cells = "  ".join(f"{text:>{len(name)}}" for text, name in zip(points, names))
         total = grade.total() if grade.graded else "-"
-        print(
-            f"{printable(grade.student, width):<{width}}  {total:>6}  {cells}  {printable(remark_on(grade), 100)}"
-        )
+        student, remark = printable(grade.student, width), printable(remark_on(grade), 100)
+        print(f"{student:<{width}}  {total:>6}  {cells}  {remark}")
 
 
 SIMILAR = 0.8  # share of a file that stands in another: more is shown
@@ -298,61 +246,41 @@ SECONDS_COMPARED = 60, 2  # for the report, and for each submission more
 
 def report_similar(grades, grader, output):
     """Writes OUTPUT/similar.html: whose files are alike, or like the step's own, by copydetect. Returns a line to print."""
+    step, taken = grader.step, set()
+    sources = sources_of(step, ROOT / step.directory)
+    files = {"given": grader.given, "reference": {}}
+    for name in grader.given:
+        files["reference"][name] = without_marks(sources[f"{step.directory}/{name}"])
+    large = []
+    for grade in grades:
+        small = {name: d for name, d in grade.files.items() if len(d) <= MOST_COMPARED}
+        large += [grade.student] * (len(small) < len(grade.files))
+        texts = {name: data.decode("utf-8", "replace") for name, data in small.items()}
+        files[f"submissions/{file_name(grade.student, taken)}"] = texts
+    limit = SECONDS_COMPARED[0] + SECONDS_COMPARED[1] * len(grades)
+    page = (output / "similar.html").resolve()
+    words = "-m copydetect -t submissions -r submissions reference -b given -e cpp -s -a".split()
+    command = [ROOT / "common/build/python.sh", ROOT / "common/coursework/requirements.txt", *words]
+    command += ["-d", str(SIMILAR), "-O", page]
+    environment, why = {**os.environ, "OMP_NUM_THREADS": "1"}, ""
     with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
-        taken, sources = set(), sources_of(grader.step, ROOT / grader.step.directory)
-        files = {
-            f"submissions/{file_name(grade.student, taken)}": {
-                name: data.decode("utf-8", "replace")
-                for name, data in grade.files.items()
-                if len(data) <= MOST_COMPARED
-            }
-            for grade in grades
-        }
-        large = [g.student for g in grades if any(len(d) > MOST_COMPARED for d in g.files.values())]
-        limit = SECONDS_COMPARED[0] + SECONDS_COMPARED[1] * len(grades)
-        files["given"] = grader.given
-        files["reference"] = {
-            name: without_marks(sources[f"{grader.step.directory}/{name}"])
-            for name in files["given"]
-        }
         for place, texts in files.items():
-            write_files(
-                f"{scratch}/{place}",
-                {Path(name).with_suffix(".cpp"): text for name, text in texts.items()},
-            )
-        page = (output / "similar.html").resolve()
-        words = "-t submissions -r submissions reference -b given -e cpp -s -a".split()
-        command = [
-            ROOT / "common/build/python.sh",
-            ROOT / "common/coursework/requirements.txt",
-            *["-m", "copydetect", *words, "-d", str(SIMILAR), "-O", page],
-        ]
+            texts = {Path(name).with_suffix(".cpp"): text for name, text in texts.items()}
+            write_files(f"{scratch}/{place}", texts)
+        how = {"cwd": scratch, "capture_output": True, "text": True, "env": environment}
         try:
-            done = subprocess.run(
-                command,
-                cwd=scratch,
-                capture_output=True,
-                text=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-                timeout=limit,
-            )
-            why = (
-                ""
-                if done.returncode == 0
-                else (done.stderr.strip().splitlines() or ["it failed"])[-1]
-            )
+            done = subprocess.run(command, timeout=limit, **how)
+            if done.returncode != 0:
+                why = (done.stderr.strip().splitlines() or ["it failed"])[-1]
         except subprocess.TimeoutExpired:
             why = f"copydetect took more than {limit} s"
-        if why:
-            return f"not looked for: similar submissions ({printable(why)})"
-    return (
-        f"{output}/similar.html: files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
-        + (
-            f"; not compared, more than {MOST_COMPARED >> 10} KiB: {printable(', '.join(large))}"
-            if large
-            else ""
-        )
+    if why:
+        return f"not looked for: similar submissions ({printable(why)})"
+    share = (
+        f"files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
     )
+    left_out = f"; not compared, more than {MOST_COMPARED >> 10} KiB: {printable(', '.join(large))}"
+    return f"{output}/similar.html: {share}{left_out * bool(large)}"
 
 
 # --- The kit --------------------------------------------------------------------------------------
@@ -374,11 +302,8 @@ def visible():
 def copy_kit(kit, to):
     """The parts of the kit, for a user who may not read the repository. Times are kept, since compiled
     headers are valid only for the files that they were made of."""
-    shutil.copytree(
-        ROOT / "common",
-        to / "common",
-        ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"),
-    )
+    private = shutil.ignore_patterns("answers.md", "__pycache__", "test*")
+    shutil.copytree(ROOT / "common", to / "common", ignore=private)
     shutil.copytree(kit, to / kit.relative_to(ROOT))
     missing = kit.parent / "missing"  # headers that say what simt does not have
     shutil.copytree(missing, to / missing.relative_to(ROOT), symlinks=True)
@@ -412,21 +337,15 @@ def main():
     parser.add_argument("--seed", type=int, default=20120)
     parser.add_argument("--questions", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument(
-        "--seconds",
-        type=int,
-        default=RUN_LIMITS.seconds,
-        help="of a processor, for an exercise; a third for compiling",
-    )
+    seconds = "of a processor, for an exercise; a third for compiling"
+    parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help=seconds)
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
-    parser.add_argument(
-        "--strict", action="store_true", help="withhold points that a flag puts in doubt"
-    )
+    strict = "withhold points that a flag puts in doubt"
+    parser.add_argument("--strict", action="store_true", help=strict)
     options = parser.parse_args()
     begin = time.monotonic()
-    output = options.output or Path(
-        os.path.relpath(ROOT / "build/grades" / options.step.strip("/"))
-    )
+    default = os.path.relpath(ROOT / "build/grades" / options.step.strip("/"))
+    output = options.output or Path(default)
     try:
         step = read_step(ROOT / options.step.strip("/"))
         questions = own_questions(options.questions, step) if options.questions else []
@@ -434,21 +353,13 @@ def main():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")
         found, passed_over = submissions_in(options.submissions, step)
         if not found:
-            raise ExerciseError(
-                f"{options.submissions} holds no directory, no tarball and no zip file"
-            )
-        sandbox = Sandbox(options.trusted)
+            none = "holds no directory, no tarball and no zip file"
+            raise ExerciseError(f"{options.submissions} {none}")
+        sandbox, limits = Sandbox(options.trusted), Limits(seconds=options.seconds)
         with tempfile.TemporaryDirectory(prefix="kit-") as copy:
             place = prepare(step, sandbox, Path(copy))
-            grader = Grader(
-                step,
-                place,
-                None if sandbox.trusted else Path(copy),
-                sandbox,
-                options.seed,
-                Limits(seconds=options.seconds),
-                options.strict,
-            )
+            copied = None if sandbox.trusted else Path(copy)
+            grader = Grader(step, place, copied, sandbox, options.seed, limits, options.strict)
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
@@ -458,15 +369,11 @@ def main():
         sys.exit(f"error: {error}")
     print_table(grades, step)
     if passed_over:
-        print(
-            f"\npassed over, no directory, tarball or zip file: {printable(', '.join(passed_over), 500)}"
-        )
+        names = printable(", ".join(passed_over), 500)
+        print(f"\npassed over, no directory, tarball or zip file: {names}")
     print(f"\n{output}/grades.csv, and a page for each student beside it\n{similar}")
-    seconds = time.monotonic() - begin
-    print(
-        f"{len(grades)} submissions in {seconds // 60:.0f} min {seconds % 60:.0f} s",
-        file=sys.stderr,
-    )
+    minutes, seconds = divmod(round(time.monotonic() - begin), 60)
+    print(f"{len(grades)} submissions in {minutes} min {seconds} s", file=sys.stderr)
     failed = [grade.student for grade in grades if not grade.graded]
     if failed:
         sys.exit(f"error: not graded: {printable(', '.join(failed), 500)}")

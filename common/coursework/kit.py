@@ -31,9 +31,8 @@ def digest(environment):
     compiler = environment.get("CXX"), re.findall(r"CXX\w*=.*", environment["MAKEFLAGS"])
     found = hashlib.sha256(repr(compiler).encode())
     for path in sorted((ROOT / "common").rglob("*")):
-        if (
-            path.suffix in (".cpp", ".hpp", ".cuh", ".h", ".mk") and GIVEN not in path.parents
-        ):  # kernels are not in it
+        is_source = path.suffix in (".cpp", ".hpp", ".cuh", ".h", ".mk")
+        if is_source and GIVEN not in path.parents:  # kernels are not in it
             found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     return found.hexdigest()[:16]
 
@@ -44,27 +43,16 @@ def obtain():
     # What was given to the make that called; not its job server, which is not passed on.
     environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
     if GIVEN.exists():  # in a handout, where it is built once
-        environment["SPMV_LIBRARIES"], variables = (
-            LIBRARIES,
-            ["KIT_CXXFLAGS=-O1"],
-        )  # compiles in a sixth less time than -O2 -g1
-        if kits := os.environ.get(
-            "SPMV_KITS"
-        ):  # the handouts of several steps share one (make learn)
+        environment["SPMV_LIBRARIES"] = LIBRARIES
+        variables.append("KIT_CXXFLAGS=-O1")  # compiles in a sixth less time than -O2 -g1
+        # The handouts of several steps share one (make learn).
+        if kits := os.environ.get("SPMV_KITS"):
             place = Path(kits) / digest(environment)
             if (place / "compiler").exists():  # the last file of a kit
                 return place
             variables.append(f"KIT={place}")
-    command = [
-        "make",
-        "--no-print-directory",
-        f"-j{os.cpu_count()}",
-        "-C",
-        ROOT / "common/coursework",
-        "BACKEND=cpu",
-        *variables,
-        "kit",
-    ]
+    command = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "BACKEND=cpu", *variables]
+    command += ["-C", ROOT / "common/coursework", "kit"]
     with alone("kit"):
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode != 0:

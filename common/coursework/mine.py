@@ -41,28 +41,24 @@ class Signature:
         element. A type that is not known here may be any."""
         if self.template != other.template or len(self.types) != len(other.types):
             return False
-        return all(
-            (own == passed)
-            or "?" in (own[0], passed[0])
-            and own[1] == passed[1]
-            or not own[1]
-            and not passed[1]
-            for own, passed in zip(self.types, other.types)
-        )
+
+        def may_be(own, passed):
+            unknown = "?" in (own[0], passed[0]) and own[1] == passed[1]
+            return own == passed or unknown or not own[1] and not passed[1]
+
+        return all(map(may_be, self.types, other.types))
 
 
 def type_of(parameter, template):
     """(element, pointers) of a parameter; "?" for an element that is not known here."""
-    words = re.sub(
-        r"\b(const|volatile|__restrict__|__restrict|restrict|std::)\b|=.*", " ", parameter
-    )
+    qualifiers = r"\b(const|volatile|__restrict__|__restrict|restrict|std::)\b|=.*"
+    words = re.sub(qualifiers, " ", parameter)
     pointers = words.count("*") + words.count("[")
     names = re.sub(r"[*&\[\]\d]", " ", words).split()
     if len(names) > 1:
         names.pop()  # its own
-    element = {"Index": "int", "unsigned int": "unsigned", "std::size_t": "size_t"}.get(
-        " ".join(names), " ".join(names)
-    )
+    same = {"Index": "int", "unsigned int": "unsigned", "std::size_t": "size_t"}
+    element = same.get(" ".join(names), " ".join(names))
     if element in template:
         return f"template parameter {template.index(element) + 1}", pointers
     return element if element in KNOWN_TYPES else "?", pointers
@@ -70,12 +66,8 @@ def type_of(parameter, template):
 
 def signatures(text):
     """{kernel: Signature} of what a source declares."""
-    code = re.sub(
-        r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|\b__launch_bounds__\s*\([^()]*\)",
-        lambda match: re.sub(r"[^\n]", " ", match[0]),
-        text,
-        flags=re.DOTALL | re.MULTILINE,
-    )
+    other = r"(?ms)//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|\b__launch_bounds__\s*\([^()]*\)"
+    code = re.sub(other, lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     found = {}
     for match in DECLARATION.finditer(code):
         head, name, body = match.groups()
@@ -84,12 +76,10 @@ def signatures(text):
         kinds = ["type" if re.match(r"typename|class", piece) else "value" for piece in pieces]
         parameters = [" ".join(piece.split()) for piece in body.split(",") if piece.strip()]
         shown = f"template <{', '.join(pieces)}> " if pieces else ""
-        found[name] = Signature(
-            code.count("\n", 0, match.start(2)) + 1,
-            kinds,
-            [type_of(parameter, names) for parameter in parameters],
-            f"{shown}({', '.join(parameters)})",
-        )
+        shown += f"({', '.join(parameters)})"
+        line = code.count("\n", 0, match.start(2)) + 1
+        types = [type_of(parameter, names) for parameter in parameters]
+        found[name] = Signature(line, kinds, types, shown)
     return found
 
 
@@ -98,9 +88,8 @@ def check_signatures(mine, text, old):
     own = signatures(text)
     for name, wanted in signatures(old.read_text(encoding="utf-8")).items():
         if name in own and not own[name].fits(wanted):
-            raise ExerciseError(
-                f"{mine}:{own[name].line}: {name} is {own[name].text}, and the step launches {wanted.text}"
-            )
+            takes = f"{name} is {own[name].text}, and the step launches {wanted.text}"
+            raise ExerciseError(f"{mine}:{own[name].line}: {takes}")
 
 
 def replaced_file(directory, mine, text):
@@ -109,18 +98,13 @@ def replaced_file(directory, mine, text):
     headers = sorted(path for path in directory.rglob("*.cuh") if path.resolve() in used)
     defined = set(KERNEL.findall(text))
     kernels = {path: KERNEL.findall(path.read_text(encoding="utf-8")) for path in headers}
-    found = [
-        path
-        for path in headers
-        if path.name == mine.name and (defined & set(kernels[path]) or not kernels[path])
-    ]
-    found += [path for path in headers if defined & set(kernels[path])]
+    same = [path for path in headers if defined & set(kernels[path])]
+    found = [p for p in headers if p.name == mine.name and (p in same or not kernels[p])] + same
     if not found:
         wanted = ", ".join(f"{names[0]} ({path.name})" for path, names in kernels.items() if names)
         has = f" (it has {', '.join(sorted(defined))})" if defined else ""
-        raise ExerciseError(
-            f"{mine} defines no kernel of {directory.name}{has}; give it the name and the parameters of one: {wanted}"
-        )
+        give = f"give it the name and the parameters of one: {wanted}"
+        raise ExerciseError(f"{mine} defines no kernel of {directory.name}{has}; {give}")
     if not NAMESPACE.search(text):
         raise ExerciseError(f"{mine} has no 'namespace spmv {{', in which its kernels have to be")
     check_signatures(mine, text, found[0])
@@ -129,11 +113,8 @@ def replaced_file(directory, mine, text):
 
 def included_by_sources(directory):
     """{source of the step, but for its tests: all that it includes from the steps}."""
-    return {
-        path: included(path, set())
-        for path in sorted(directory.glob("*.cu"))
-        if not path.name.startswith("test")
-    }
+    sources = [p for p in sorted(directory.glob("*.cu")) if not p.name.startswith("test")]
+    return {path: included(path, set()) for path in sources}
 
 
 def write_if_new(path, text):
@@ -157,19 +138,16 @@ def remove_old(output):
 def write_version(directory, old, text, namespace, register, output):
     """Copies to `output` what of a step includes the file `old`, with `text` in its place, all of it in a namespace of its own and
     `register` before each source. Prints the sources to compile."""
-    sources = {
-        path: files for path, files in included_by_sources(directory).items() if old in files
-    }
+    every = included_by_sources(directory).items()
+    sources = {path: files for path, files in every if old in files}
     # What a host compiler compiles of the step belongs to the copy, too, if it defines what a copied header declares.
     host = directory / "stage.cpp"
     if (included(host, set()) - {host.resolve()}) & set().union(*sources.values()):
         sources[host] = included(host, set())
     for source, files in sources.items():
         for path in files:
-            body = NAMESPACE.sub(
-                f"namespace spmv::{namespace} {{",
-                text if path == old else path.read_text(encoding="utf-8"),
-            )
+            body = text if path == old else path.read_text(encoding="utf-8")
+            body = NAMESPACE.sub(f"namespace spmv::{namespace} {{", body)
             if path == source.resolve():
                 body = f'{register}#line 1 "{source.name}"\n{body}'
             write_if_new(output / path.relative_to(directory.parent), body)

@@ -29,14 +29,7 @@ sys.path[:0] = [str(ROOT / "common/primer"), str(ROOT / "common/primer/tests")]
 from bodies import bodies  # noqa: E402
 
 OWN = ("topic", "text", "command", "answer", "is", "options", "body", "why", "times", "tolerance")
-FUNCTIONS = {
-    "ceil": math.ceil,
-    "gcd": math.gcd,
-    "log2": math.log2,
-    "min": min,
-    "len": len,
-    "range": range,
-}
+FUNCTIONS = dict(ceil=math.ceil, gcd=math.gcd, log2=math.log2, min=min, len=len, range=range)
 
 
 class QuestionError(Exception):
@@ -56,11 +49,8 @@ class Question:
     options: list = field(default_factory=list)  # (text, whether it is right)
 
     def answer(self):
-        return (
-            next(text for text, right in self.options if right)
-            if self.options
-            else shown(self.number)
-        )
+        right = (text for text, is_right in self.options if is_right)
+        return next(right) if self.options else shown(self.number)
 
 
 def shown(number):
@@ -90,19 +80,10 @@ def run(command):
     """What a command prints; the same one is run once. Nothing that was given to `make questions` reaches it (SEED is one of
     step 10's variables, too)."""
     given = re.findall(r"(\w+)=", os.environ.get("MAKEFLAGS", ""))
-    environment = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in given and not key.startswith(("MAKE", "MFLAGS"))
-    }
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
+    names = (key for key in os.environ if not key.startswith(("MAKE", "MFLAGS")))
+    environment = {key: os.environ[key] for key in names if key not in given}
+    how = {"cwd": ROOT, "capture_output": True, "text": True, "env": environment}
+    done = subprocess.run(["bash", "-c", command], timeout=120, **how)
     return done.stdout + done.stderr
 
 
@@ -116,66 +97,47 @@ def read():
 def make(parser, common, name, seed):
     """A question, with its answer from what its command prints. Raises QuestionError."""
     section = {key: value for key, value in parser[name].items() if key not in common}
-    parameters = {
-        key: [int(word) for word in value.split(",")]
-        for key, value in section.items()
-        if key not in OWN
-    }
+    parameters = {key: value for key, value in section.items() if key not in OWN}
+    parameters = {key: list(map(int, value.split(","))) for key, value in parameters.items()}
     values = chosen(name, parameters, seed)
     code = ""
     if "body" in section:
         puzzle, number = section["body"].split()
         code = bodies()[puzzle][int(number)][1].rstrip()
         values = {**numbers_of(puzzle), **values}
-    values_and_common = {**common, **values, "code": ""}
+    named = {**common, **values, "code": ""}
 
     def filled(key):
-        return re.sub(
-            r"\{(\w+)\}",
-            lambda match: str(values_and_common.get(match[1], match[0])),
-            section.get(key, ""),
-        ).strip()
+        text = section.get(key, "")
+        return re.sub(r"\{(\w+)\}", lambda m: str(named.get(m[1], m[0])), text).strip()
 
-    question = Question(
-        name,
-        section["topic"],
-        filled("text").replace("\\n", ""),
-        code,
-        filled("command"),
-        filled("why"),
-    )
+    text = filled("text").replace("\\n", "")
+    question = Question(name, section["topic"], text, code, filled("command"), filled("why"))
     output = run(question.command)
     problem = f"{name}, seed {seed}: {question.command}\n{output[-1500:]}\n"
     if "options" in section:
-        pairs = [line.rsplit(" :: ", 1) for line in section["options"].strip().splitlines()]
-        question.options = [
-            (text.strip(), re.search(pattern.strip(), output) is not None)
-            for text, pattern in pairs
-        ]
-        question.options.sort(
-            key=lambda option: hashlib.sha256(f"{seed} {option[0]}".encode()).digest()
-        )
-        if sum(right for _, right in question.options) != 1:
-            raise QuestionError(
-                f"{problem}{[text for text, right in question.options if right]} are right"
-            )
+        for line in section["options"].strip().splitlines():
+            text, pattern = line.rsplit(" :: ", 1)
+            is_right = re.search(pattern.strip(), output) is not None
+            question.options.append((text.strip(), is_right))
+        drawn = lambda option: hashlib.sha256(f"{seed} {option[0]}".encode()).digest()  # noqa: E731
+        question.options.sort(key=drawn)
+        right = [text for text, is_right in question.options if is_right]
+        if len(right) != 1:
+            raise QuestionError(f"{problem}{right} are right")
         return question
     found = re.search(filled("answer"), output)
     if not found:
         raise QuestionError(f"{problem}no {filled('answer')}")
     numbers = [float(group) for group in found.groups()]
     question.tolerance = float(section.get("tolerance", 0))
-    question.number = (
-        numbers[0]
-        / (numbers[1] if len(numbers) == 2 else 1)
-        * evaluate(section.get("times", "1"), values)
-    )
+    question.number = numbers[0] * evaluate(section.get("times", "1"), values)
+    question.number /= numbers[1] if len(numbers) == 2 else 1
     if "is" in section:
         expected = evaluate(section["is"], values)
         if abs(question.number - expected) > max(1e-9, question.tolerance / 100 * abs(expected)):
-            raise QuestionError(
-                f"{problem}it prints {question.number}, the formula says {expected}"
-            )
+            says = f"it prints {question.number}, the formula says {expected}"
+            raise QuestionError(f"{problem}{says}")
     return question
 
 
@@ -201,21 +163,29 @@ def gift(questions):
     for topic, group in itertools.groupby(questions, key=lambda question: question.topic):
         parts.append(f"$CATEGORY: SpMV on GPUs/{topic}\n")
         for q in group:
-            if q.options:
-                answers = "\n".join(
-                    f"  {'=' if right else '~'}{plain(escape(text))}" for text, right in q.options
-                )
-            else:
-                answers = f"  #{shown(q.number)}:{spread(q):.6g}"
-            parts.append(
-                f"::{q.name}::[html]{plain(html(q))} {{\n{answers}\n  ####{plain(escape(q.why))}\n}}\n"
-            )
+            answers = [f"  {'~='[right]}{plain(escape(text))}\n" for text, right in q.options]
+            answers = "".join(answers) or f"  #{shown(q.number)}:{spread(q):.6g}\n"
+            why = f"  ####{plain(escape(q.why))}"
+            parts.append(f"::{q.name}::[html]{plain(html(q))} {{\n{answers}{why}\n}}\n")
     return "\n".join(parts)
 
 
+QTI_LABEL = """<response_label ident="{}"><material><mattext texttype="text/html">{}</mattext></material></response_label>"""
+QTI_CHOICE = """<response_lid ident="response1" rcardinality="Single"><render_choice shuffle="Yes">{}</render_choice></response_lid>"""
+QTI_NUMBER = """<response_str ident="response1" rcardinality="Single"><render_fib fibtype="Decimal">
+<response_label ident="answer1"/></render_fib></response_str>"""
+QTI_WITHIN = """<or><varequal respident="response1">{:.9g}</varequal><and><vargte respident="response1">{:.9g}</vargte>
+<varlte respident="response1">{:.9g}</varlte></and></or>"""
+QTI_MANIFEST = """<manifest identifier="spmv" xmlns="http://www.imsglobal.org/xsd/imscp_v1p1"><organizations/><resources>
+<resource identifier="questions" type="imsqti_xmlv1p2"><file href="questions.xml"/></resource></resources></manifest>
+"""
+QTI_ALL = """<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2"><assessment ident="spmv" title="SpMV on GPUs">
+<section ident="root_section">
+{}</section></assessment></questestinterop>
+"""
 QTI_ITEM = """\
 <item ident="{name}" title="{name}"><itemmetadata><qtimetadata><qtimetadatafield><fieldlabel>question_type</fieldlabel>
-<fieldentry>{kind}</fieldentry></qtimetadatafield><qtimetadatafield><fieldlabel>points_possible</fieldlabel><fieldentry>1</fieldentry>
+<fieldentry>{kind}_question</fieldentry></qtimetadatafield><qtimetadatafield><fieldlabel>points_possible</fieldlabel><fieldentry>1</fieldentry>
 </qtimetadatafield></qtimetadata></itemmetadata>
 <presentation><material><mattext texttype="text/html">{text}</mattext></material>{response}</presentation>
 <resprocessing><outcomes><decvar maxvalue="100" minvalue="0" varname="SCORE" vartype="Decimal"/></outcomes>
@@ -231,42 +201,21 @@ def qti(questions):
     items = []
     for q in questions:
         if q.options:
-            labels = "".join(
-                f'<response_label ident="{i}"><material><mattext texttype="text/html">{escape(escape(text))}</mattext></material></response_label>'
-                for i, (text, _) in enumerate(q.options)
-            )
-            response = f'<response_lid ident="response1" rcardinality="Single"><render_choice shuffle="Yes">{labels}</render_choice></response_lid>'
-            right = next(i for i, (_, right) in enumerate(q.options) if right)
-            kind, condition = (
-                "multiple_choice_question",
-                f'<varequal respident="response1">{right}</varequal>',
-            )
+            labels = [
+                QTI_LABEL.format(i, escape(escape(q.options[i][0]))) for i in range(len(q.options))
+            ]
+            right = [is_right for _, is_right in q.options].index(True)
+            kind, response = "multiple_choice", QTI_CHOICE.format("".join(labels))
+            condition = f'<varequal respident="response1">{right}</varequal>'
         else:
-            response = '<response_str ident="response1" rcardinality="Single"><render_fib fibtype="Decimal"><response_label ident="answer1"/></render_fib></response_str>'
-            kind, least, most = "numerical_question", q.number - spread(q), q.number + spread(q)
-            condition = (
-                f'<or><varequal respident="response1">{q.number:.9g}</varequal><and><vargte respident="response1">{least:.9g}</vargte>'
-                f'<varlte respident="response1">{most:.9g}</varlte></and></or>'
-            )
-        items.append(
-            QTI_ITEM.format(
-                name=q.name,
-                kind=kind,
-                text=escape(html(q)),
-                response=response,
-                condition=condition,
-                why=escape(escape(q.why)),
-            )
-        )
+            least, most = q.number - spread(q), q.number + spread(q)
+            kind, response = "numerical", QTI_NUMBER
+            condition = QTI_WITHIN.format(q.number, least, most)
+        texts = {"text": escape(html(q)), "response": response, "why": escape(escape(q.why))}
+        items.append(QTI_ITEM.format(name=q.name, kind=kind, condition=condition, **texts))
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
-    return {
-        "imsmanifest.xml": head
-        + '<manifest identifier="spmv" xmlns="http://www.imsglobal.org/xsd/imscp_v1p1"><organizations/><resources>'
-        '<resource identifier="questions" type="imsqti_xmlv1p2"><file href="questions.xml"/></resource></resources></manifest>\n',
-        "questions.xml": head
-        + '<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2"><assessment ident="spmv" title="SpMV on GPUs">'
-        f'<section ident="root_section">\n{"".join(items)}</section></assessment></questestinterop>\n',
-    }
+    all_ = QTI_ALL.format("".join(items))
+    return {"imsmanifest.xml": head + QTI_MANIFEST, "questions.xml": head + all_}
 
 
 def key(questions, seed):
@@ -274,16 +223,9 @@ def key(questions, seed):
     lines = [f"# Answers, seed {seed}", ""]
     for q in questions:
         code = f"\n```cpp\n{q.code}\n```\n" if q.code else ""
-        lines += [
-            f"## {q.name}",
-            "",
-            q.text,
-            code,
-            f"**{q.answer()}**{f' (within {q.tolerance:g}%)' if q.tolerance else ''} {q.why}",
-            "",
-            f"    {q.command}",
-            "",
-        ]
+        within = f" (within {q.tolerance:g}%)" if q.tolerance else ""
+        lines += [f"## {q.name}\n", q.text, code, f"**{q.answer()}**{within} {q.why}"]
+        lines += [f"\n    {q.command}\n"]
     return "\n".join(lines)
 
 
@@ -311,19 +253,14 @@ def main():
         try:
             questions.append(make(sections, common, name, arguments.seed))
         except (QuestionError, subprocess.TimeoutExpired, KeyError, ValueError) as error:
-            print(
-                f"FAILED {error!r}"
-                if isinstance(error, (KeyError, ValueError))
-                else f"FAILED {error}",
-                file=sys.stderr,
-            )
+            said = repr(error) if isinstance(error, (KeyError, ValueError)) else error
+            print(f"FAILED {said}", file=sys.stderr)
             failed += 1
     print(f"{len(questions)} passed, {failed} failed")
     if not failed and not arguments.check:
         write(questions, arguments.seed, arguments.output)
-        print(
-            f"{arguments.output}: questions.gift for Moodle, questions_qti.zip for Canvas, answers.md for you"
-        )
+        files = "questions.gift for Moodle, questions_qti.zip for Canvas, answers.md for you"
+        print(f"{arguments.output}: {files}")
     return 1 if failed else 0
 
 

@@ -5,6 +5,7 @@ paths; it has no network, no other process, no environment, and can write to not
 given to write. It has process and user ids of its own, so that its limits are no one else's.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -14,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NOBODY = 65534
+ENVIRONMENT = (
+    "PATH=/usr/bin:/bin HOME=/tmp LC_ALL=C.UTF-8 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1"
+)
 MOST_OUTPUT = 1 << 16  # of what it prints, kept
 
 
@@ -37,20 +41,18 @@ class Sandbox:
         """trusted: no bubblewrap, limits alone. For submissions that one would run by hand."""
         self.trusted = trusted
         if not trusted and not shutil.which("bwrap"):
-            raise SandboxError(
-                "bubblewrap is not installed (apt-get install bubblewrap); without it submissions would "
-                "run with your rights. TRUSTED=1 does that"
-            )
+            install = "is not installed (apt-get install bubblewrap)"
+            rights = "without it submissions would run with your rights. TRUSTED=1 does that"
+            raise SandboxError(f"bubblewrap {install}; {rights}")
         if not shutil.which("prlimit"):
             raise SandboxError("prlimit is not installed (apt-get install util-linux)")
         if trusted:
             return
         done = subprocess.run(self.command(["true"]), capture_output=True, text=True)
         if done.returncode != 0:
-            raise SandboxError(
-                f"bubblewrap cannot make a sandbox here ({done.stderr.strip()}): are user namespaces "
-                "allowed? TRUSTED=1 runs submissions with your rights, without one"
-            )
+            here = f"bubblewrap cannot make a sandbox here ({done.stderr.strip()})"
+            trusted = "TRUSTED=1 runs submissions with your rights, without one"
+            raise SandboxError(f"{here}: are user namespaces allowed? {trusted}")
 
     def as_nobody(self):
         """Root's rights are not for submissions."""
@@ -65,27 +67,15 @@ class Sandbox:
     def command(self, command, mounts=(), limits=Limits()):
         """The words that run `command` in here. mounts: (path outside, path inside, whether it may be
         written to) of directories."""
-        words = [
-            "prlimit",
-            f"--cpu={limits.seconds}:{limits.seconds + 5}",
-            f"--as={limits.bytes}",
-            f"--fsize={limits.output}",
-            "--core=0",
-            "--",
-        ]
+        words = ["prlimit", f"--cpu={limits.seconds}:{limits.seconds + 5}", f"--as={limits.bytes}"]
+        words += [f"--fsize={limits.output}", "--core=0", "--"]
         if self.trusted:
             return [*words, *map(str, command)]
         if self.as_nobody():
             words += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
         words += ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-        for name, value in (
-            ("PATH", "/usr/bin:/bin"),
-            ("HOME", "/tmp"),
-            ("LC_ALL", "C.UTF-8"),
-            ("OMP_NUM_THREADS", "1"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-        ):
-            words += ["--setenv", name, value]
+        for setting in ENVIRONMENT.split():
+            words += ["--setenv", *setting.split("=")]
         words += ["--ro-bind", "/usr", "/usr"]
         for name in ("bin", "lib", "lib32", "lib64", "sbin"):
             path = Path("/") / name
@@ -104,27 +94,19 @@ class Sandbox:
         """Runs `command`; returns (status, stdout, stderr), each text cut. Status is None where the
         time was up, and - N where signal N ended it."""
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            process = subprocess.Popen(
-                self.command(command, mounts, limits),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
-                start_new_session=True,
-                cwd="/",
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": errors}
+            words, status = self.command(command, mounts, limits), None
+            process = subprocess.Popen(words, start_new_session=True, cwd="/", **streams)
             try:
-                status = process.wait(limits.wall_seconds())
-            except subprocess.TimeoutExpired:
-                status = None
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = process.wait(limits.wall_seconds())
             finally:
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
                 process.wait()
-            texts = [
-                (file.seek(0), file.read(MOST_OUTPUT).decode("utf-8", "replace"))[1]
-                for file in (output, errors)
-            ]
+            texts = []
+            for file in (output, errors):
+                file.seek(0)
+                texts.append(file.read(MOST_OUTPUT).decode("utf-8", "replace"))
         # bwrap and shells say 128 + N where signal N ended the command.
         return 128 - status if status and status > 128 else status, *texts

@@ -62,12 +62,8 @@ def best(paths, step, name):
 
     def rank(path):
         parts = parts_of(path)
-        return (
-            parts[-1] != place.name,
-            len(parts) < 2 or parts[-2] != place.parent.name,
-            len(parts),
-            path,
-        )
+        elsewhere = len(parts) < 2 or parts[-2] != place.parent.name
+        return parts[-1] != place.name, elsewhere, len(parts), path
 
     return min(found, key=rank, default=None)
 
@@ -82,33 +78,18 @@ def chosen(paths, read, step):
     found = {name: best(paths, step, name) for name in step.files()}
     files = {name: read(path) for name, path in found.items() if path}
     given = given_files(step, ROOT / step.directory)
-    kernels = {
-        name: re.findall(r"__global__[^;{}]*?\b(\w+_kernel)\s*\(", text)
-        for name, text in given.items()
-    }
-    missing = [
-        name for name in given if kernels[name] and TODO.encode() in files.get(name, TODO.encode())
-    ]
-    others = (
-        [
-            path
-            for path in paths
-            if SOURCE.search(path) and not any(is_named(path, name) for name in given)
-        ]
-        if missing
-        else []
-    )
+    kernel, todo = r"__global__[^;{}]*?\b(\w+_kernel)\s*\(", TODO.encode()
+    kernels = {name: re.findall(kernel, text) for name, text in given.items()}
+    missing = [name for name in given if kernels[name] and todo in files.get(name, todo)]
+    sources = filter(SOURCE.search, paths) if missing else ()
+    others = [path for path in sources if not any(is_named(path, name) for name in given)]
     texts = {path: read(path).decode("utf-8", "replace") for path in others}
+    written = [(path, text) for path, text in texts.items() if TODO not in text]
     for name in missing:
-        versions = {
-            text: path
-            for path, text in texts.items()
-            if TODO not in text and defines(text, kernels[name])
-        }
+        versions = {text: path for path, text in written if defines(text, kernels[name])}
         if len(versions) > 1:
-            raise Unreadable(
-                f"no file is named {name}, and several define its kernels: {', '.join(sorted(versions.values()))}"
-            )
+            several = f"several define its kernels: {', '.join(sorted(versions.values()))}"
+            raise Unreadable(f"no file is named {name}, and {several}")
         files.update({name: text.encode() for text in versions})
     return files
 
@@ -138,11 +119,9 @@ def from_directory(top, step):
     infos = dict(walk(top))
     files = chosen(infos, lambda path: read_regular(os.path.join(top, path)), step)
     if not files:  # a directory around an archive, as Moodle makes it; the last that was uploaded
-        for path in sorted(
-            filter(ARCHIVE.search, infos),
-            key=lambda path: (infos[path].st_mtime, path),
-            reverse=True,
-        )[:5]:
+        archives = filter(ARCHIVE.search, infos)
+        oldest_first = sorted(archives, key=lambda path: (infos[path].st_mtime, path))
+        for path in oldest_first[::-1][:5]:
             files = files or from_archive(os.path.join(top, path), step)
     return files
 
@@ -150,25 +129,16 @@ def from_directory(top, step):
 def from_tarball(data, is_wanted):
     """{path: bytes} of the members that could be an exercise's file, in one pass over it."""
     with tarfile.open(fileobj=io.BytesIO(data), mode="r|*") as tar:
-        return {
-            m.name: tar.extractfile(m).read()
-            for m in tar
-            if m.isreg() and is_wanted(m.name) and m.size <= LARGEST_FILE
-        }
+        members = (m for m in tar if m.isreg() and is_wanted(m.name) and m.size <= LARGEST_FILE)
+        return {m.name: tar.extractfile(m).read() for m in members}
 
 
 def from_zip(data, is_wanted):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        kinds = (
-            (member, stat.S_IFMT(member.external_attr >> 16))
-            for member in archive.infolist()
-            if not member.is_dir()
-        )
-        return {
-            m.filename: archive.read(m)
-            for m, kind in kinds
-            if kind in (0, stat.S_IFREG) and is_wanted(m.filename) and m.file_size <= LARGEST_FILE
-        }
+        files = (member for member in archive.infolist() if not member.is_dir())
+        files = (m for m in files if stat.S_IFMT(m.external_attr >> 16) in (0, stat.S_IFREG))
+        files = (m for m in files if is_wanted(m.filename) and m.file_size <= LARGEST_FILE)
+        return {member.filename: archive.read(member) for member in files}
 
 
 def from_archive(path, step):
@@ -181,13 +151,10 @@ def from_archive(path, step):
 def read_here(paths, step):
     """{name: bytes} of the exercises' files that are there, in this process. Unreadable if they cannot be read."""
     try:
-        if (
-            len(paths) > 1
-            or stat.S_ISREG(os.lstat(paths[0]).st_mode)
-            and not ARCHIVE.search(paths[0])
-        ):  # loose files
+        mode = os.lstat(paths[0]).st_mode
+        if len(paths) > 1 or stat.S_ISREG(mode) and not ARCHIVE.search(paths[0]):  # loose files
             return chosen(paths, read_regular, step)
-        if stat.S_ISDIR(os.lstat(paths[0]).st_mode):
+        if stat.S_ISDIR(mode):
             return from_directory(paths[0], step)
         return from_archive(paths[0], step)
     except Unreadable:
@@ -197,9 +164,8 @@ def read_here(paths, step):
     except MemoryError:
         raise Unreadable(TOO_MUCH) from None
     except Exception as error:  # zlib, lzma and others have their own
-        raise Unreadable(
-            f"it is damaged: {first_line(str(error)) or type(error).__name__}"
-        ) from None
+        what = first_line(str(error)) or type(error).__name__
+        raise Unreadable(f"it is damaged: {what}") from None
 
 
 def limit():
@@ -235,10 +201,8 @@ def student_of(name):
     (Moodle), leeann_12345_67890_kernels.zip (Canvas), submission_12345 (Gradescope), step-03-annlee
     (GitHub Classroom: all of it, since the assignment's name cannot be told from the student's)."""
     name = ARCHIVE.sub("", name)
-    for system in (
-        r"(.+)_(\d+)_assignsubmission_",
-        r"([a-z]+)_(?:LATE_)?(\d+)_\d+_.+$",
-    ):  # Moodle, Canvas
+    # Moodle, Canvas.
+    for system in (r"(.+)_(\d+)_assignsubmission_", r"([a-z]+)_(?:LATE_)?(\d+)_\d+_.+$"):
         if found := re.match(system, name):
             return f"{found[1]} {found[2]}"
     return name
@@ -247,10 +211,9 @@ def student_of(name):
 def file_name(student, taken):
     """A name for a student's page: short, and such that every system takes it. `taken`: those that
     are."""
-    base = (
-        re.sub(r"[^\w .,@+-]", "_", printable(student, 80), flags=re.ASCII).strip(" .") or "student"
-    )
-    name, number = base, 1
+    base = re.sub(r"[^\w .,@+-]", "_", printable(student, 80), flags=re.ASCII).strip(" .")
+    name, number = base or "student", 1
+    base = name
     while name.lower() in taken:
         number += 1
         name = f"{base} {number}"
@@ -268,27 +231,18 @@ def submissions_in(directory, step):
     for entry in entries:
         if entry.name.startswith("__MACOSX") or entry.name == ".git":
             continue
-        if (
-            entry.is_dir(follow_symlinks=False)
-            or ARCHIVE.search(entry.name)
-            and entry.is_file(follow_symlinks=False)
-        ):
+        is_file = entry.is_file(follow_symlinks=False)
+        is_archive = ARCHIVE.search(entry.name) and is_file
+        if entry.is_dir(follow_symlinks=False) or is_archive:
             found.append((printable(student_of(entry.name)), [entry.path]))
-        elif entry.is_file(follow_symlinks=False) and any(
-            is_named(entry.name, name) for name in names
-        ):
-            student = (
-                student_of(entry.name)
-                if re.match(r"[a-z]+_(?:LATE_)?\d+_\d+_", entry.name)
-                else Path(directory).resolve().name
-            )
+        elif is_file and any(is_named(entry.name, name) for name in names):
+            student = Path(directory).resolve().name
+            if re.match(r"[a-z]+_(?:LATE_)?\d+_\d+_", entry.name):
+                student = student_of(entry.name)
             loose.setdefault(printable(student), []).append(entry.path)
         elif not entry.name.startswith("."):
             passed_over.append(printable(entry.name))
     found += loose.items()
     counts = Counter(student for student, _ in found)
-    unique = [
-        (s if counts[s] == 1 else printable(os.path.basename(paths[0])), paths)
-        for s, paths in found
-    ]
-    return unique, passed_over
+    names = [s if counts[s] == 1 else printable(os.path.basename(paths[0])) for s, paths in found]
+    return list(zip(names, (paths for _, paths in found))), passed_over

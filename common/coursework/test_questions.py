@@ -45,10 +45,8 @@ class Questions(unittest.TestCase):
 
     def test_an_answer_is_what_the_command_prints_and_the_formula_says(self):
         question = self.make("number", "3 rows")
-        self.assertEqual(
-            (question.text, question.command, question.answer()),
-            ("How many rows has 3?", "spmv 3", "3"),
-        )
+        asked = (question.text, question.command, question.answer())
+        self.assertEqual(asked, ("How many rows has 3?", "spmv 3", "3"))
         with self.assertRaisesRegex(QuestionError, "it prints 4.0, the formula says 3"):
             self.make("number", "4 rows")
         with self.assertRaisesRegex(QuestionError, r"no \(\\d\+\) rows"):
@@ -75,20 +73,10 @@ class Questions(unittest.TestCase):
             self.assertEqual(questions.run("echo [$SEED$ARGS$MAKEFLAGS]"), "[]\n")
 
     def test_formats(self):
-        found = [
-            Question(
-                "number", "1 A", "Is {n} = 3?", "f<4>();", "spmv", "Yes: n.", tolerance=2, number=4
-            ),
-            Question(
-                "choice",
-                "2 B",
-                "a < b?",
-                "",
-                "spmv",
-                "No.",
-                options=[("x = y", False), ("x ~ y & z", True)],
-            ),
-        ]
+        four = "number", "1 A", "Is {n} = 3?", "f<4>();", "spmv", "Yes: n."
+        choice = Question("choice", "2 B", "a < b?", "", "spmv", "No.")
+        choice.options = [("x = y", False), ("x ~ y & z", True)]
+        found = [Question(*four, tolerance=2, number=4), choice]
         text = questions.gift(found)
         self.assertIn("$CATEGORY: SpMV on GPUs/2 B", text)
         self.assertIn(r"::number::[html]<p>Is \{n\} \= 3?</p><pre>f&lt;4&gt;();</pre> {", text)
@@ -98,11 +86,8 @@ class Questions(unittest.TestCase):
             questions.write(found, 1, Path(scratch))
             with zipfile.ZipFile(Path(scratch) / "questions_qti.zip") as archive:
                 self.assertEqual(archive.namelist(), ["imsmanifest.xml", "questions.xml"])
-                items = list(
-                    ElementTree.fromstring(archive.read("questions.xml")).iter(
-                        "{http://www.imsglobal.org/xsd/ims_qtiasiv1p2}item"
-                    )
-                )
+                every = ElementTree.fromstring(archive.read("questions.xml"))
+                items = list(every.iter("{http://www.imsglobal.org/xsd/ims_qtiasiv1p2}item"))
                 ElementTree.fromstring(archive.read("imsmanifest.xml"))
         self.assertEqual([item.get("ident") for item in items], ["number", "choice"])
         texts = ["".join(item.itertext()) for item in items]
@@ -129,17 +114,10 @@ class Questions(unittest.TestCase):
 class Answers(unittest.TestCase):
     def test_every_question_of_a_step_has_its_answer(self):
         answers = questions.ROOT / "common/coursework/answers.md"
-        given = {
-            step: numbered(text)
-            for step, text in re.findall(
-                r"^## Step (\d\d)\n(.*?)(?=^## |\Z)", answers.read_text(), re.M | re.S
-            )
-        }
-        asked = {}
+        steps = re.findall(r"(?ms)^## Step (\d\d)\n(.*?)(?=^## |\Z)", answers.read_text())
+        given, asked = {step: numbered(text) for step, text in steps}, {}
         for page in questions.ROOT.glob("[01][0-9]_*/**/*.md"):
-            for text in re.findall(
-                r"^## Questions\n(.*?)(?=^## |\Z)", page.read_text(), re.M | re.S
-            ):
+            for text in re.findall(r"(?ms)^## Questions\n(.*?)(?=^## |\Z)", page.read_text()):
                 step = page.relative_to(questions.ROOT).parts[0][:2]
                 asked[step] = asked.get(step, 0) + len(numbered(text))
         self.assertEqual({step: list(range(1, count + 1)) for step, count in asked.items()}, given)

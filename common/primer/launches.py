@@ -4,6 +4,7 @@ simt::configured(kernel, grid, block, shared, stream)(arguments); see simt/progr
 by grammar, and leaves every line where it is."""
 
 import re
+from typing import NamedTuple
 
 TOKEN = re.compile(
     r"""(?P<skip>\s+|^[ \t]*\#[^\n]*|//[^\n]*|/\*.*?\*/)
@@ -18,15 +19,17 @@ PAIRS = {"(": ")", "[": "]", "{": "}"}
 OPENING = {closing: opening for opening, closing in PAIRS.items()}
 PROBE = "simt_kernel_"  # and the kernel's name: a function declared beside it, whose result is the kernel
 # What the CPU backend has not, and what to do.
+UNIFIED = "the CPU backend has no unified memory"
+ARRAYS = "the CPU backend has no arrays for textures; linear textures (tex1Dfetch) it has"
 REFUSED = {
-    "cudaMallocManaged": "the CPU backend has no unified memory: allocate with cudaMalloc, and copy with cudaMemcpy",
-    "__managed__": "the CPU backend has no unified memory: pass a pointer from cudaMalloc",
-    "cudaMemPrefetchAsync": "the CPU backend has no unified memory, and nothing to prefetch",
+    "cudaMallocManaged": f"{UNIFIED}: allocate with cudaMalloc, and copy with cudaMemcpy",
+    "__managed__": f"{UNIFIED}: pass a pointer from cudaMalloc",
+    "cudaMemPrefetchAsync": f"{UNIFIED}, and nothing to prefetch",
     "cudaLaunchKernel": "write the launch as kernel<<<grid, block>>>(arguments)",
     "cudaLaunchCooperativeKernel": "the CPU backend has cudaLaunchKernelEx for cooperative launches",
     "cudaSurfaceObject_t": "the CPU backend has no surfaces",
-    "cudaArray_t": "the CPU backend has no arrays for textures; linear textures (tex1Dfetch) it has",
-    "cudaMallocArray": "the CPU backend has no arrays for textures; linear textures (tex1Dfetch) it has",
+    "cudaArray_t": ARRAYS,
+    "cudaMallocArray": ARRAYS,
     "wmma": "the CPU backend has no tensor cores",
 }
 
@@ -35,11 +38,10 @@ class LaunchError(Exception):
     """A place of which no call can be made: (index of the character, what is wrong)."""
 
 
-class Token:
-    __slots__ = ("kind", "text", "begin")
-
-    def __init__(self, kind, text, begin):
-        self.kind, self.text, self.begin = kind, text, begin
+class Token(NamedTuple):
+    kind: str
+    text: str
+    begin: int
 
     @property
     def end(self):
@@ -73,14 +75,11 @@ class Text:
 
     def __init__(self, text, parts):
         self.text = text
+        found = (match for begin, end in parts for match in TOKEN.finditer(text, begin, end))
+        kinds = {"delimiter": "text"}
         self.tokens = [
-            Token(
-                match.lastgroup if match.lastgroup != "delimiter" else "text",
-                match[0],
-                match.start(),
-            )
-            for begin, end in parts
-            for match in TOKEN.finditer(text, begin, end)
+            Token(kinds.get(match.lastgroup, match.lastgroup), match[0], match.start())
+            for match in found
             if match.lastgroup != "skip"
         ]
         self.changes = []  # (begin, end, what comes there)
@@ -99,10 +98,8 @@ class Text:
 
     def at(self, i, *texts):
         """Whether the tokens from i on are these."""
-        return all(
-            0 <= i + k < len(self.tokens) and self.tokens[i + k].text == t
-            for k, t in enumerate(texts)
-        )
+        is_inside = i >= 0 and i + len(texts) <= len(self.tokens)
+        return is_inside and all(self.tokens[i + k].text == t for k, t in enumerate(texts))
 
     def is_triple(self, i, mark):
         """Whether three such marks begin at token i, with nothing between."""
@@ -158,13 +155,8 @@ class Text:
 
     def result(self):
         text = self.text
-        for _, _, begin, end, new in sorted(
-            (
-                (begin, number, begin, end, new)
-                for number, (begin, end, new) in enumerate(self.changes)
-            ),
-            reverse=True,
-        ):
+        # (Those of one place in their order: sorting keeps it.)
+        for begin, end, new in reversed(sorted(self.changes, key=lambda change: change[0])):
             text = text[:begin] + new + text[end:]
         return text
 
@@ -210,9 +202,7 @@ def opening_of(source, k):
 def template_before(source, i):
     """(first token of `template <...>` before token i, of its parameters, behind them) or None: walks back over words."""
     while i > 0 and (
-        source.tokens[i - 1].kind in ("word", "text")
-        or source.at(i - 1, ")")
-        or source.at(i - 1, "]")
+        source.tokens[i - 1].kind in ("word", "text") or source.tokens[i - 1].text in (")", "]")
     ):
         i = source.partner.get(i - 1, i - 1) if source.tokens[i - 1].text in OPENING else i - 1
         if source.at(i, "template"):
@@ -260,19 +250,12 @@ def find_kernels(source):
             continue
         types = without_defaults(source, k + 1, source.partner[k])
         declaration = source.between(head[0], head[2] + 1) + " " if head else ""
-        source.changes.append(
-            (
-                end,
-                end,
-                f" {declaration}auto {PROBE}{name}({source.between(k + 1, source.partner[k])}) -> "
-                f"::simt::KernelOf<static_cast<void (*)({types})>({name}{f'<{arguments}>' if head else ''})>"
-                f"{' { return {}; }' if is_definition else ';'}",
-            )
-        )
-    return {
-        name: "probed" if known["template"] or known["definitions"] > 1 else "plain"
-        for name, known in kernels.items()
-    }
+        parameters = source.between(k + 1, source.partner[k])
+        kernel = f"static_cast<void (*)({types})>({name}{f'<{arguments}>' if head else ''})"
+        probe = f" {declaration}auto {PROBE}{name}({parameters}) -> ::simt::KernelOf<{kernel}>"
+        source.changes.append((end, end, probe + (" { return {}; }" if is_definition else ";")))
+    probed = {n for n, known in kernels.items() if known["template"] or known["definitions"] > 1}
+    return {name: "probed" if name in probed else "plain" for name in kernels}
 
 
 # --- Launches -------------------------------------------------------------------------------------
@@ -304,12 +287,7 @@ def callee_before(source, i):
         while k and source.at(k - 1, "::"):
             k -= 1
             if k and source.at(k - 1, ">"):
-                depth = 0
-                while k:
-                    k -= 1
-                    depth += source.at(k, ">") - source.at(k, "<")
-                    if depth == 0:
-                        break
+                k = max(opening_of(source, k - 1), 0)
             if k and source.tokens[k - 1].kind == "word" and source.tokens[k - 1].text != "return":
                 k -= 1
         break
@@ -340,21 +318,14 @@ def goes_on(source, k):
 
 def rewrite_launch(source, kernels, i):
     """The launch whose <<< begins at token i. Returns the token behind its >>>."""
-    close = next(
-        (
-            k
-            for k in closings(source, i + 3)
-            if source.commas(i + 3, k) and not goes_on(source, source.partner[k + 3] + 1)
-        ),
-        None,
-    )
+    ends = (k for k in closings(source, i + 3) if source.commas(i + 3, k))
+    close = next((k for k in ends if not goes_on(source, source.partner[k + 3] + 1)), None)
     where = source.tokens[i].begin
     if close is None:
         raise LaunchError(where, f"a launch is kernel<<<{LAUNCH}>>>(arguments)")
     if any(begin < where < end for begin, end in source.bodies):
-        raise LaunchError(
-            where, "the CPU backend has no dynamic parallelism: the host launches kernels"
-        )
+        why = "the CPU backend has no dynamic parallelism: the host launches kernels"
+        raise LaunchError(where, why)
     count = len(source.split(i + 3, close))
     if count > 4:
         raise LaunchError(where, f"<<<{LAUNCH}>>>: there are {count} arguments between")
@@ -362,26 +333,22 @@ def rewrite_launch(source, kernels, i):
     kind = kernels.get(source.tokens[name].text) if name is not None else None
     is_member = name and source.tokens[name - 1].text in (".", "->")
     begin = source.tokens[first].begin
-    if kind and not is_member:
-        known = source.tokens[name]
-        if kind == "plain":
-            source.changes.append((begin, begin, "::simt::configured(::simt::KernelOf<"))
-            closing = ">::value, "
-        elif any(
-            source.at(a, "[") and source.tokens[a - 1].text in ("(", ",")
-            for a in range(close + 4, source.partner[close + 3])
-        ):  # a lambda, whose type would be another one if it stood twice
-            source.changes.append((begin, begin, "::simt::configured_by([](auto&&... a) { return "))
-            source.changes.append((known.begin, known.begin, PROBE))
+    passed = range(close + 4, source.partner[close + 3])
+    opening, closing = "::simt::configured(", ", "
+    if kind == "plain" and not is_member:
+        opening, closing = f"{opening}::simt::KernelOf<", ">::value, "
+    elif kind and not is_member:
+        opening, closing = (
+            f"{opening}decltype(",
+            f"({source.between(passed.start, passed.stop)}))::value, ",
+        )
+        # A lambda's type would be another one if it stood twice.
+        if any(source.at(a, "[") and source.tokens[a - 1].text in ("(", ",") for a in passed):
+            opening = "::simt::configured_by([](auto&&... a) { return "
             closing = "(static_cast<decltype(a)>(a)...); }, "
-        else:
-            passed = source.between(close + 4, source.partner[close + 3])
-            source.changes.append((begin, begin, "::simt::configured(decltype("))
-            source.changes.append((known.begin, known.begin, PROBE))
-            closing = f"({passed}))::value, "
-    else:
-        source.changes.append((begin, begin, "::simt::configured("))
-        closing = ", "
+    source.changes.append((begin, begin, opening))
+    if kind == "probed" and not is_member:
+        source.changes.append((source.tokens[name].begin, source.tokens[name].begin, PROBE))
     source.changes.append((source.tokens[i].begin, source.tokens[i + 2].end, closing))
     source.changes.append((source.tokens[close].begin, source.tokens[close + 2].end, ")"))
     return close + 3
@@ -389,11 +356,9 @@ def rewrite_launch(source, kernels, i):
 
 def name_allocation(source, i):
     """cudaMalloc(&a, ...) at token i tells a's name."""
-    if not source.at(i + 1, "(") or i + 1 not in source.partner:
-        return
-    if i and source.tokens[i - 1].text in (".", "->"):
-        return
-    parts = source.split(i + 2, source.partner[i + 1])
+    is_call = source.at(i + 1, "(") and i + 1 in source.partner
+    is_member = i and source.tokens[i - 1].text in (".", "->")
+    parts = source.split(i + 2, source.partner[i + 1]) if is_call and not is_member else []
     if len(parts) != 2:
         return
     text = re.sub(r"^.*&|[\s\"\\]|\)+$", "", source.between(*parts[0]))
@@ -422,11 +387,11 @@ def rewrite(text, foreign=lambda file: False):
                 i += 2
         i += 1
     words = {token.text for token in source.tokens if token.kind == "word"}
+
     # (What others wrote is a system's header to the compiler: it warns of nothing there.)
-    result = MARKER.sub(
-        lambda match: (
-            match[0][:-1] + " 3\n" if foreign(match[2]) and "3" not in match[3] else match[0]
-        ),
-        source.result(),
-    )
-    return result, [(*place_of(text, begin), what) for begin, what in wrong], words
+    def marked(match):
+        is_others = foreign(match[2]) and "3" not in match[3]
+        return match[0][:-1] + " 3\n" if is_others else match[0]
+
+    wrong = [(*place_of(text, begin), what) for begin, what in wrong]
+    return MARKER.sub(marked, source.result()), wrong, words

@@ -57,31 +57,18 @@ def shown(path):
 def make(*words, capture=False, shows_compiling=False):
     """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. shows_compiling: what goes
     to stderr is shown, without make's own errors, since the reader sees what they are about."""
-    environment = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("MAKE", "MFLAGS", "ARGS"))
-    }
-    if not IN_HANDOUT:
-        environment["SPMV_KITS"] = str(
-            ROOT / "build/kits"
-        )  # what judges an exercise is compiled once, and not for every step
-    command = functools.partial(
-        subprocess.Popen,
-        ["make", "--no-print-directory", *words, "BACKEND=cpu"],
-        env=environment,
-        cwd=ROOT,
-        text=True,
-    )
+    names = [key for key in os.environ if not key.startswith(("MAKE", "MFLAGS", "ARGS"))]
+    environment = {key: os.environ[key] for key in names}
+    if not IN_HANDOUT:  # what judges an exercise is compiled once, and not for every step
+        environment["SPMV_KITS"] = str(ROOT / "build/kits")
+    command = ["make", "--no-print-directory", *words, "BACKEND=cpu"]
+    how = {"env": environment, "cwd": ROOT, "text": True}
     if not shows_compiling:
-        done = command(
-            stdout=subprocess.PIPE if capture else None,
-            stderr=subprocess.STDOUT if capture else None,
-        )
-        output = done.communicate()[0] or ""
-        return done.returncode, output
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if capture else {}
+        done = subprocess.run(command, **streams, **how)
+        return done.returncode, done.stdout or ""
     with tempfile.TemporaryFile("w+") as output:
-        done = command(stdout=output, stderr=subprocess.PIPE)
+        done = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, **how)
         for line in done.stderr:
             if not line.startswith("make"):
                 print(line, end="", file=sys.stderr, flush=True)
@@ -120,12 +107,10 @@ class Puzzle:
         except (KitError, NotJudged) as error:
             raise LearnError(str(error)) from None
         text = re.sub(rf"(?<![\w/-]){self.file.name}(?=:\d)", shown(self.file), text)
-        if not solved:
-            for number, line in enumerate(
-                self.file.read_text(encoding="utf-8", errors="replace").splitlines(), 1
-            ):
-                if "TODO" in line:
-                    text += f"\n\n  The TODO is in line {number} of {shown(self.file)}."
+        lines = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate([] if solved else lines, 1):
+            if "TODO" in line:
+                text += f"\n\n  The TODO is in line {number} of {shown(self.file)}."
         return SOLVED if solved else NOT_SOLVED, text
 
     def watch(self):
@@ -136,16 +121,14 @@ class Puzzle:
         if not one.build()[0]:
             raise LearnError("it does not compile yet")
         trace, page = one.directory / "trace.jsonl", ROOT / f"build/watch/{self.name}.html"
-        done = subprocess.run(
-            [one.program, "--trace", trace], capture_output=True, text=True, timeout=20
-        )
+        command = [one.program, "--trace", trace]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
         if done.returncode:
             raise LearnError(done.stderr.strip() or "it could not be recorded")
         page.parent.mkdir(parents=True, exist_ok=True)
         found = traces.read(trace)
-        reported = any(
-            event[0] == "failure" for event in found[0]["events"]
-        )  # the page opens there
+        # The page opens there.
+        reported = any(event[0] == "failure" for event in found[0]["events"])
         page.write_text(watch.page(found, [], "" if reported else "store"), encoding="utf-8")
         return page
 
@@ -155,49 +138,35 @@ class StepExercise:
 
     def __init__(self, step, exercise, after):
         self.name, self.step, self.after = exercise.name, step.directory, after
-        self.title = (
-            f"step {step.directory[:2]}, {step.title}: {exercise.name} (level: {exercise.level})"
-        )
+        of = f"step {step.directory[:2]}, {step.title}"
+        self.title = f"{of}: {exercise.name} (level: {exercise.level})"
         self.hints = [hint for hole in exercise.hints for hint in hints_of(hole)[1]]
         self.directory = ROOT if IN_HANDOUT else HANDOUTS / self.step
         self.files = [self.directory / self.step / name for name in exercise.files]
-        self.solution = (
-            " and ".join(f"{self.step}/{name}" for name in exercise.files)
-            + " of the repository" * IN_HANDOUT
-        )
+        files = " and ".join(f"{self.step}/{name}" for name in exercise.files)
+        self.solution = files + " of the repository" * IN_HANDOUT
 
     def prepare(self):
         if not self.directory.exists():
-            status, output = make(
-                "handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}", capture=True
-            )
+            words = "handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}"
+            status, output = make(*words, capture=True)
             if status:
                 raise LearnError(output.strip())
 
     def describe(self):
-        return (
-            f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}."
-            + (
-                ""
-                if IN_HANDOUT
-                else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read up to there now, the rest afterwards."
-            )
-        )
+        files = " and ".join(map(shown, self.files))
+        task = f"The task is in {shown(self.directory / 'README.md')}. Write it in {files}."
+        lesson = f"\nThe lesson, {self.step}/README.md, has the kernel, folded: "
+        return task + f"{lesson}read up to there now, the rest afterwards." * (not IN_HANDOUT)
 
     def check(self):
-        status, output = make(
-            "-C", str(self.directory), "check", f"ARGS={self.name}", shows_compiling=True
-        )
-        text = re.sub(
-            r"^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?",
-            "",
-            output,
-            flags=re.MULTILINE,
-        ).rstrip()
+        words = "-C", str(self.directory), "check", f"ARGS={self.name}"
+        status, output = make(*words, shows_compiling=True)
+        others = r"(?m)^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?"
+        text = re.sub(others, "", output).rstrip()
         if not IN_HANDOUT:  # "Where:" names a command, which is typed at the root of the repository
-            text = text.replace(
-                f"make -C {self.step} ", f"make -C {shown(self.directory)}/{self.step} "
-            )
+            here = f"make -C {shown(self.directory)}/{self.step} "
+            text = text.replace(f"make -C {self.step} ", here)
         for file in self.files:  # a path that opens the reader's file, where one stands
             text = re.sub(rf"(?<![\w/-])(\w+/)?{re.escape(file.name)}(?=:\d)", shown(file), text)
         if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
@@ -220,17 +189,11 @@ def exercises():
     puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
     found = []
     guide = "" if IN_HANDOUT else (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
-    after = {
-        name: text
-        for names, text in re.findall(r"^\| \d\d \| (`.*?) \| (.*?) \|", guide, re.MULTILINE)
-        for name in re.findall(r"`(\w+)`", names)
-    }
+    rows = re.findall(r"(?m)^\| \d\d \| (`.*?) \| (.*?) \|", guide)
+    after = {name: text for names, text in rows for name in re.findall(r"`(\w+)`", names)}
     for path in sorted(ROOT.glob("[0-9][0-9]_*/exercise.ini")):
         step = read_step(path.parent)
-        found += [
-            StepExercise(step, exercise, after.get(exercise.name, ""))
-            for exercise in step.exercises
-        ]
+        found += [StepExercise(step, e, after.get(e.name, "")) for e in step.exercises]
     found += [Puzzle(name, puzzles[name]) for name in puzzles.sections() if ": " not in name]
     return sorted(found, key=lambda exercise: exercise.step)
 
@@ -246,29 +209,20 @@ class Progress:
         except FileNotFoundError:
             self.solved, self.hints = [], {}
         except (ValueError, KeyError, TypeError):
-            raise LearnError(
-                f"{shown(self.file)} cannot be read; delete it to begin anew: what you wrote stays"
-            ) from None
+            remedy = "delete it to begin anew: what you wrote stays"
+            raise LearnError(f"{shown(self.file)} cannot be read; {remedy}") from None
 
     def save(self):
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(
-            json.dumps({"solved": self.solved, "hints": self.hints}, indent=1) + "\n",
-            encoding="utf-8",
-        )
+        text = json.dumps({"solved": self.solved, "hints": self.hints}, indent=1)
+        self.file.write_text(text + "\n", encoding="utf-8")
 
     def next_of(self, every, after=None):
         """The first that is not solved, from behind `after` on; or None."""
         names = [exercise.name for exercise in every]
         start = names.index(after.name) + 1 if after else 0
-        return next(
-            (
-                exercise
-                for exercise in every[start:] + every[:start]
-                if exercise.name not in self.solved
-            ),
-            None,
-        )
+        left = (e for e in every[start:] + every[:start] if e.name not in self.solved)
+        return next(left, None)
 
 
 # --- What is said ---------------------------------------------------------------------------------
@@ -289,11 +243,8 @@ def run(exercise, progress):
     status, text = exercise.check()
     say(text)
     if status == SOLVED:
-        say(
-            f"\nSolved. You can now {exercise.after.rstrip('.')}."
-            if exercise.after
-            else "\nSolved."
-        )
+        after = exercise.after and f" You can now {exercise.after.rstrip('.')}."
+        say(f"\nSolved.{after}")
         if exercise.name not in progress.solved:
             progress.solved.append(exercise.name)
             progress.save()
@@ -301,23 +252,14 @@ def run(exercise, progress):
 
 
 def hint(exercise, progress):
-    number = progress.hints.get(exercise.name, 0)
-    if number < len(exercise.hints):
-        say(
-            f"Hint {number + 1} of {len(exercise.hints)} for {exercise.name}: {exercise.hints[number]}"
-        )
+    number, count = progress.hints.get(exercise.name, 0), len(exercise.hints)
+    if number < count:
+        say(f"Hint {number + 1} of {count} for {exercise.name}: {exercise.hints[number]}")
         progress.hints[exercise.name] = number + 1
         progress.save()
     else:
-        say(
-            "\n".join(
-                [
-                    f"These were all {number} hints for {exercise.name}:",
-                    *exercise.hints,
-                    f"A solution: {exercise.solution}",
-                ]
-            )
-        )
+        all_ = f"These were all {number} hints for {exercise.name}:"
+        say("\n".join([all_, *exercise.hints, f"A solution: {exercise.solution}"]))
 
 
 def open_page(exercise):
@@ -370,33 +312,24 @@ def session(exercise, every, progress):
                 "That was the last puzzle. Read 01_sequential/README.md now; then step 02 goes on here."
             )
         exercise = following
-    say(
-        f"\nAll {len(every)} are solved."
-        + " README.md says what there is beyond: your matrices, a GPU, the papers' figures."
-        * (not IN_HANDOUT)
-    )
+    beyond = " README.md says what there is beyond: your matrices, a GPU, the papers' figures."
+    say(f"\nAll {len(every)} are solved." + beyond * (not IN_HANDOUT))
 
 
 def choose(every, progress, name, hint=False):
     if not name:
-        begun = [
-            e
-            for e in every
-            if hint
-            and any(
-                file.exists() and "TODO" in file.read_text(errors="replace") for file in e.files
-            )
-        ]
-        return progress.next_of(begun or every)
+
+        def is_begun(exercise):
+            files = [file for file in exercise.files if file.exists()]
+            return any("TODO" in file.read_text(errors="replace") for file in files)
+
+        return progress.next_of(hint and list(filter(is_begun, every)) or every)
     begins = f"{int(name):02d}_" if name.isdigit() else name  # a puzzle's number
-    found = [exercise for exercise in every if exercise.name == name] or [
-        exercise for exercise in every if exercise.name.startswith(begins)
-    ]
+    names = [exercise.name for exercise in every]
+    found = [e for e in every if e.name == name] or [e for e in every if e.name.startswith(begins)]
     if len(found) != 1:
-        raise LearnError(
-            f"{'several exercises begin' if found else 'no exercise begins'} with '{name}'; "
-            f"there are {', '.join(exercise.name for exercise in every)}"
-        )
+        begin = "several exercises begin" if found else "no exercise begins"
+        raise LearnError(f"{begin} with '{name}'; there are {', '.join(names)}")
     return found[0]
 
 
@@ -411,9 +344,8 @@ def main():
         every, progress = [e for e in exercises() if arguments.step in ("", e.step)], Progress()
         if arguments.list:
             for exercise in every:
-                say(
-                    f"{'solved' if exercise.name in progress.solved else '      '}  {exercise.name:20} {exercise.title}"
-                )
+                solved = "solved" * (exercise.name in progress.solved)
+                say(f"{solved:6}  {exercise.name:20} {exercise.title}")
             return SOLVED
         exercise = choose(every, progress, arguments.exercise, arguments.hint)
         if not exercise:
@@ -428,13 +360,10 @@ def main():
             status = run(exercise, progress)
             following = progress.next_of(every, exercise)
             is_last = not exercise.step and following and following.step
-            say(
-                "\nNext: "
-                + "read 01_sequential/README.md now, then " * bool(is_last)
-                + "make learn"
-                if status == SOLVED
-                else "\nNext: change the file, then make learn again; make hint gives a hint."
-            )
+            todo = "read 01_sequential/README.md now, then " * bool(is_last) + "make learn"
+            if status != SOLVED:
+                todo = "change the file, then make learn again; make hint gives a hint."
+            say(f"\nNext: {todo}")
             return status
         else:
             session(exercise, every, progress)

@@ -44,24 +44,17 @@ def here():
 
 def tidy(output):
     """Paths as they are typed where make was called; names as in the source."""
-    return (
-        output.replace(f"{here()}/", "")
-        .replace(launches.PROBE, "")
-        .replace(" [-fpermissive]", "")
-        .rstrip()
-    )
+    for text in (f"{here()}/", launches.PROBE, " [-fpermissive]"):
+        output = output.replace(text, "")
+    return output.rstrip()
 
 
 def make(*words, quiet=False):
     """What it prints. The CPU backend, whatever the machine has."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(
-        ["make", "-s", "-C", str(HERE), *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if quiet else None,
-        text=True,
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE if quiet else None}
+    command = ["make", "-s", "-C", str(HERE), *words]
+    done = subprocess.run(command, env=environment, text=True, **streams)
     if done.returncode and quiet:
         raise ProgramError("it cannot be linked:\n" + tidy(done.stderr))
     if done.returncode:
@@ -77,37 +70,27 @@ def compiled(command):
         place = re.match(r"(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ", line)
         if place and Path(place[1]).is_file():  # (Columns are those of the rewritten text.)
             text = Path(place[1]).read_text(errors="replace").splitlines()
-            print(
-                f"    {''.join(text[int(place[2]) - 1 : int(place[2])]).strip()}", file=sys.stderr
-            )
+            source = "".join(text[int(place[2]) - 1 : int(place[2])]).strip()
+            print(f"    {source}", file=sys.stderr)
     if done.returncode:
         raise ProgramError("it does not compile")
     return done.stdout
 
 
+def key(source):
+    return hashlib.sha256(source.encode()).hexdigest()[:8]
+
+
 def build(source):
     """(the program, whether it asks for the time)."""
     compile_ = make("program-command").splitlines()
-    text = compiled(
-        [
-            *compile_,
-            "-E",
-            "-D__global__=__global__",
-            "-DSIMT_PROGRAM",
-            "-include",
-            "simt/program.hpp",
-            source,
-        ]
-    )
+    words = "-E -D__global__=__global__ -DSIMT_PROGRAM -include simt/program.hpp".split()
+    text = compiled([*compile_, *words, source])
     simt = str(ROOT / "common/simt/")
     text, wrong, words = launches.rewrite(text, lambda file: file.startswith((simt, "<")))
     if wrong:
         raise ProgramError("\n".join(tidy(f"{file}:{line}: {what}") for file, line, what in wrong))
-    name = (
-        re.sub(r"\W", "_", Path(source).stem)
-        + "-"
-        + hashlib.sha256(source.encode()).hexdigest()[:8]
-    )
+    name = f"{re.sub(r'[^A-Za-z0-9_]', '_', Path(source).stem)}-{key(source)}"
     directory = ROOT / "build/cpu/program" / name
     directory.mkdir(parents=True, exist_ok=True)
     rewritten, program = directory / "program.ii", directory / "program"
@@ -134,14 +117,10 @@ def run(program, environment, limit=None):
     """(exit status, None: it was stopped after `limit` seconds; what it prints; what it complains of; seconds). Without
     a limit both are shown."""
     begin = time.monotonic()
-    process = subprocess.Popen(
-        [str(program), *shlex.split(os.environ.get("PROGRAM_ARGS", ""))],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **environment, "SIMT_ROOT": here()},
-        text=True,
-        errors="replace",
-    )
+    command = [str(program), *shlex.split(os.environ.get("PROGRAM_ARGS", ""))]
+    how = {"env": {**os.environ, **environment, "SIMT_ROOT": here()}, "errors": "replace"}
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **how)
     output = ""
     if not limit:
         complaints = threading.Thread(target=complain, args=(process.stderr,))
@@ -207,10 +186,8 @@ def run_twice(program, asks_for_time):
     again, other, complaints, _ = run(program, {"SIMT_SEED": "1"}, 3 * seconds + 10)
     if again != 0:
         how = "does not end" if again is None else "fails"
-        print(
-            f"error: right in order; {ANOTHER} it {how}:\n{tidy(complaints)[-2000:]}",
-            file=sys.stderr,
-        )
+        said = f"error: right in order; {ANOTHER} it {how}:\n{tidy(complaints)[-2000:]}"
+        print(said, file=sys.stderr)
         return 1
     one, two = differing_lines(output, other, asks_for_time)
     if one or two:
@@ -238,7 +215,7 @@ def main():
             os.environ["SIMT_DEVICES"] = devices
         nvcc = os.environ.get("PROGRAM_NVCC")
         if nvcc:
-            program = ROOT / "build/cuda/program" / hashlib.sha256(source.encode()).hexdigest()[:8]
+            program = ROOT / "build/cuda/program" / key(source)
             program.parent.mkdir(parents=True, exist_ok=True)
             compiled([*shlex.split(nvcc), source, "-o", str(program)])
             return ended(run(program, {})[0])

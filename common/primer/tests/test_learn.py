@@ -47,6 +47,12 @@ class Scratch(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.directory = Path(scratch.name)
 
+    def written(self, name, text):
+        file = self.directory / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
 
 class Puzzles(Scratch):
     """Every puzzle as it is given, solved, and with mistakes."""
@@ -55,27 +61,17 @@ class Puzzles(Scratch):
         """(puzzle, its text, the exit status, what is said)."""
         full = os.environ.get("LEARN") == "full"
         for name, blocks in bodies().items():
-            yield (
-                name,
-                (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8"),
-                learn.NOT_SOLVED,
-                UNSOLVED[name],
-            )
+            given = (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8")
+            yield name, given, learn.NOT_SOLVED, UNSOLVED[name]
             for said, body in blocks if full else blocks[:1]:
-                yield (
-                    name,
-                    with_body(name, body),
-                    learn.NOT_SOLVED if said else learn.SOLVED,
-                    said or "  right",
-                )
+                status = learn.NOT_SOLVED if said else learn.SOLVED
+                yield name, with_body(name, body), status, said or "  right"
 
     def test_each_says_what_is_wrong_and_can_be_solved(self):
         self.assertEqual(list(bodies()), NAMES)
 
         def judged(number, name, text, status, said):
-            file = self.directory / f"{number}/{name}.cu"
-            file.parent.mkdir()
-            file.write_text(text, encoding="utf-8")
+            file = self.written(f"{number}/{name}.cu", text)
             return Compiled(file, f"{name}-{number}").judge()
 
         variants = list(self.variants())
@@ -95,13 +91,11 @@ class Puzzles(Scratch):
         ):
             body = bodies()[name][0][1]
             self.assertIn(old, body)
-            file = self.directory / f"{name}.cu"
-            file.write_text(with_body(name, body.replace(old, new)), encoding="utf-8")
+            file = self.written(f"{name}.cu", with_body(name, body.replace(old, new)))
             solved, output = Compiled(file, f"{name}-unset").judge()
             self.assertFalse(solved)
-            self.assertRegex(
-                output, r"WARNING line \d+: '\w+' (is|may be) used uninitialized(?s:.*)WRONG "
-            )
+            warning = r"WARNING line \d+: '\w+' (is|may be) used uninitialized(?s:.*)WRONG "
+            self.assertRegex(output, warning)
 
     def test_each_has_three_hints_and_says_what_it_is_for(self):
         puzzles = [exercise for exercise in learn.exercises() if isinstance(exercise, learn.Puzzle)]
@@ -119,15 +113,13 @@ class Puzzles(Scratch):
 class Learn(Scratch):
     """learn.py as a program, with handouts of its own in `directory`."""
 
+    def environment(self):
+        return {**os.environ, "SPMV_HANDOUTS": str(self.directory)}
+
     def learn(self, *words, status=learn.SOLVED):
         """What it says. It must end with this status."""
-        done = subprocess.run(
-            [sys.executable, str(PRIMER / "learn.py"), *words],
-            capture_output=True,
-            text=True,
-            input="",
-            env={**os.environ, "SPMV_HANDOUTS": str(self.directory)},
-        )
+        how = {"capture_output": True, "text": True, "input": "", "env": self.environment()}
+        done = subprocess.run([sys.executable, str(PRIMER / "learn.py"), *words], **how)
         output = done.stdout + done.stderr
         self.assertEqual(done.returncode, status, output)
         return output
@@ -154,13 +146,8 @@ class Learn(Scratch):
 
     def test_a_session_in_a_terminal(self):
         own, other = pty.openpty()
-        session = subprocess.Popen(
-            [sys.executable, str(PRIMER / "learn.py")],
-            stdin=other,
-            stdout=other,
-            stderr=other,
-            env={**os.environ, "SPMV_HANDOUTS": str(self.directory)},
-        )
+        how = {"stdin": other, "stdout": other, "stderr": other, "env": self.environment()}
+        session = subprocess.Popen([sys.executable, str(PRIMER / "learn.py")], **how)
         self.addCleanup(session.kill)
         os.close(other)
 
@@ -192,9 +179,7 @@ class Learn(Scratch):
         exercise = next(e for e in learn.exercises() if e.name == "csr_scalar")
         exercise.directory = self.directory
         exercise.files = [self.directory / "02_csr_scalar/csr_scalar.cuh"]
-        said = (
-            "  UNSAFE   csr_scalar_kernel at csr_scalar.cuh:24, block (0,0,0): reads 'x'[9] of 9\n"
-        )
+        said = "  UNSAFE   csr_scalar_kernel at csr_scalar.cuh:24, block (0,0,0): reads 'x'[9]\n"
         with mock.patch.object(learn, "make", return_value=(1, said)):
             status, text = exercise.check()
         self.assertEqual(status, learn.NOT_SOLVED)
@@ -219,35 +204,22 @@ class Learn(Scratch):
         every, progress = learn.exercises(), learn.Progress()
         for asked, name in (("9", "09_prefix_sum"), ("11", "11_host"), ("01", "01_map")):
             self.assertEqual(learn.choose(every, progress, asked).name, name)
-        solution = with_body("11_host", bodies()["11_host"][0][1])
-        file = self.directory / "puzzles/11_host.cu"
-        file.parent.mkdir()
-        file.write_text(solution)
-        (self.directory / "progress.json").write_text(
-            json.dumps({"solved": [f"{name}" for name in NAMES[:-1]], "hints": {}})
-        )
-        self.assertIn(
-            "Next: read 01_sequential/README.md now, then make learn", self.learn("--once", "11")
-        )
+        self.written("puzzles/11_host.cu", with_body("11_host", bodies()["11_host"][0][1]))
+        self.written("progress.json", json.dumps({"solved": NAMES[:-1], "hints": {}}))
+        following = "Next: read 01_sequential/README.md now, then make learn"
+        self.assertIn(following, self.learn("--once", "11"))
 
     def test_a_loop_that_never_ends_is_named_by_its_line(self):
-        file = self.directory / "puzzles/01_map.cu"
-        file.parent.mkdir()
         body = "  int i = threadIdx.x;\n  while (i >= 0) {\n    i ^= 1;\n  }\n  out[0] = i;\n"
-        file.write_text(with_body("01_map", body))
+        file = self.written("puzzles/01_map.cu", with_body("01_map", body))
         line = 1 + file.read_text().splitlines().index("  while (i >= 0) {")
         output = self.learn("--once", "1", status=learn.NOT_SOLVED)
-        self.assertRegex(
-            output,
-            rf"puzzles/01_map.cu:({line}|{line + 1}), .*(does not come to its end: a loop|a loop without end)",
-        )
+        end = "(does not come to its end: a loop|a loop without end)"
+        self.assertRegex(output, rf"puzzles/01_map.cu:({line}|{line + 1}), .*{end}")
 
     def test_refusals(self):
-        self.assertIn(
-            "no exercise begins with 'no_such'; there are 01_map,",
-            self.learn("--once", "no_such", status=learn.UNKNOWN),
-        )
-        (self.directory / "progress.json").write_text("[")
-        self.assertIn(
-            "progress.json cannot be read; delete it", self.learn("--once", status=learn.UNKNOWN)
-        )
+        none = self.learn("--once", "no_such", status=learn.UNKNOWN)
+        self.assertIn("no exercise begins with 'no_such'; there are 01_map,", none)
+        self.written("progress.json", "[")
+        said = self.learn("--once", status=learn.UNKNOWN)
+        self.assertIn("progress.json cannot be read; delete it", said)

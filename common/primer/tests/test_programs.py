@@ -20,13 +20,23 @@ import program  # noqa: E402
 def run(source, **settings):
     """(exit status, what it prints) of make program, without make."""
     settings = {f"PROGRAM_{name.upper()}": value for name, value in settings.items()}
-    done = subprocess.run(
-        [sys.executable, str(PRIMER / "program.py")],
-        env={**os.environ, "PWD": str(ROOT), "PROGRAM_SOURCE": str(source), **settings},
-        capture_output=True,
-        text=True,
-    )
+    settings |= {"PWD": str(ROOT), "PROGRAM_SOURCE": str(source)}
+    how = {"env": {**os.environ, **settings}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, str(PRIMER / "program.py")], **how)
     return done.returncode, done.stdout + done.stderr
+
+
+ECHO = """__global__ void put(int* a) { *a = 5; }
+#include "kernels.cuh"
+int main(int count, char** words) {
+  int *a, host = 0;
+  cudaMalloc(&a, sizeof *a);
+  go(a);
+  cudaMemcpy(&host, a, sizeof host, cudaMemcpyDeviceToHost);
+  printf("%d %s|%s\\n", host, count > 1 ? words[1] : "", count > 2 ? words[2] : "");
+  return count > 1 ? 0 : 3;
+}
+"""
 
 
 class Programs(unittest.TestCase):
@@ -52,31 +62,15 @@ class Programs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch, "a student's files")
             folder.mkdir()
-            (folder / "kernels.cuh").write_text(
-                "#pragma once\ninline void go(int* a) {\n  put<<<1, 1>>>(a);\n}\n"
-            )
-            (folder / "my program.cu").write_text(
-                "__global__ void put(int* a) { *a = 5; }\n"
-                '#include "kernels.cuh"\n'
-                "int main(int count, char** words) {\n"
-                "  int *a, host = 0;\n"
-                "  cudaMalloc(&a, sizeof *a);\n"
-                "  go(a);\n"
-                "  cudaMemcpy(&host, a, sizeof host, cudaMemcpyDeviceToHost);\n"
-                '  printf("%d %s|%s\\n", host, count > 1 ? words[1] : "", count > 2 ? words[2] : "");\n'
-                "  return count > 1 ? 0 : 3;\n}\n"
-            )
-            source = folder / "my program.cu"
+            header, source = folder / "kernels.cuh", folder / "my program.cu"
+            header.write_text("#pragma once\ninline void go(int* a) {\n  put<<<1, 1>>>(a);\n}\n")
+            source.write_text(ECHO)
             self.assertEqual(run(source, args="'a b' c"), (0, "5 a b|c\n"))
             self.assertEqual(run(source), (3, "5 |\n"))
-            made = subprocess.run(
-                ["make", "-s", "program", f"SOURCE={source}", "ARGS=$HOME 'x y'"],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-            )
+            command = ["make", "-s", "program", f"SOURCE={source}", "ARGS=$HOME 'x y'"]
+            made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
             self.assertEqual(made.stdout, "5 $HOME|x y\n", made.stderr)
-            (folder / "kernels.cuh").write_text("void go(int* a) {\n\n  put<<<1>>>(a);\n}\n")
+            header.write_text("void go(int* a) {\n\n  put<<<1>>>(a);\n}\n")
             status, output = run(source)
             self.assertEqual(status, 2)
             self.assertIn("a student's files/kernels.cuh:3: a launch is kernel<<<blocks,", output)
@@ -95,19 +89,13 @@ class Launches(unittest.TestCase):
         return new
 
     def test_what_is_no_launch_stays(self):
-        for text in (
-            '"k<<<1, 1>>>(a)"',
-            'R"x(k<<<1, 1>>>(a)")x"',
-            "// k<<<1, 1>>>(a)\n",
-            "/* k<<<1,\n1>>>(a) */",
-            "'<' << '<' << '\\''",
-            "A<B<C<int>>> a(1 << 2);",
-            "1'000 << 2 >> 1",
-            "a.operator<<<char>(b)",
-        ):
+        texts = ('"k<<<1, 1>>>(a)"', 'R"x(k<<<1, 1>>>(a)")x"', "// k<<<1, 1>>>(a)\n")
+        texts += ("/* k<<<1,\n1>>>(a) */", "'<' << '<' << '\\''", "A<B<C<int>>> a(1 << 2);")
+        for text in (*texts, "1'000 << 2 >> 1", "a.operator<<<char>(b)"):
             self.assertEqual(self.rewritten(text), text)
 
     def test_launches(self):
+        two = "k<<<n < 9 ? n : 9, b>>>(a), k<<<g, n > 1>>>(a)"
         for text, new in (
             ("k<<<1, 2>>>(a)", "::simt::configured(k, 1, 2)(a)"),
             ("k<float, 4><<<1,\n2>>>(a)", "::simt::configured(k<float, 4>, 1,\n2)(a)"),
@@ -117,10 +105,7 @@ class Launches(unittest.TestCase):
             ("return ::n::k<<<g, b>>>(a)", "return ::simt::configured(::n::k, g, b)(a)"),
             ("k<<<f<A<B<int>>>(3), b>>>(a)", "::simt::configured(k, f<A<B<int>>>(3), b)(a)"),
             ("k<<<g, f<A<B<int>>>(3)>>>(a)", "::simt::configured(k, g, f<A<B<int>>>(3))(a)"),
-            (
-                "k<<<n < 9 ? n : 9, b>>>(a), k<<<g, n > 1>>>(a)",
-                "::simt::configured(k, n < 9 ? n : 9, b)(a), ::simt::configured(k, g, n > 1)(a)",
-            ),
+            (two, "::simt::configured(k, n < 9 ? n : 9, b)(a), ::simt::configured(k, g, n > 1)(a)"),
         ):
             self.assertEqual(self.rewritten(text), new)
 
@@ -128,13 +113,11 @@ class Launches(unittest.TestCase):
         plain = "__global__ void k(int* a, int n = 2) { }\nvoid f() { k<<<1, 1>>>(a, 1); }"
         new = self.rewritten(plain)
         self.assertIn("configured(::simt::KernelOf<k>::value, 1, 1)(a, 1)", new)
-        template = "template <typename T, int... n>\n__global__ void k(T* a) { }\nvoid f() { k<T><<<1, 1>>>(a); }"
-        new = self.rewritten(template)
-        self.assertIn(
-            "template <typename T, int... n> auto simt_kernel_k(T* a) -> "
-            "::simt::KernelOf<static_cast<void (*)(T* a)>(k<T, n...>)>",
-            new,
-        )
+        head = "template <typename T, int... n>"
+        kernel = f"{head}\n__global__ void k(T* a) {{ }}\nvoid f() {{ k<T><<<1, 1>>>(a); }}"
+        new = self.rewritten(kernel)
+        result = "::simt::KernelOf<static_cast<void (*)(T* a)>(k<T, n...>)>"
+        self.assertIn(f"{head} auto simt_kernel_k(T* a) -> {result}", new)
         self.assertIn("configured(decltype(simt_kernel_k<T>(a))::value, 1, 1)(a)", new)
 
     def test_mistakes(self):
