@@ -216,8 +216,7 @@ program:  ## compile SOURCE=mine.cu, a CUDA program with a main(), and run it wi
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
-	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),$(call typed,OUTPUT)) \
-	  $(if $(QUESTIONS),--questions $(call typed,QUESTIONS)) $(or_quit)
+	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),$(call typed,OUTPUT)) $(or_quit)
 
 SLIDES = common/build/python.sh common/coursework/slides_requirements.txt common/coursework/slides.py build/slides
 slides:  ## render the five lectures of common/coursework/slides_*.md into build/slides
@@ -232,8 +231,7 @@ test-questions:  ## test the questions' formats (make questions runs the command
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1, STRICT=1)
 	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(SUBMISSIONS),$(call typed,SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory)) \
-	  $(if $(OUTPUT),--output $(call typed,OUTPUT)) $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(if $(STRICT),--strict) \
-	  $(if $(QUESTIONS),--questions $(call typed,QUESTIONS)) $(ARGS) $(or_quit)
+	  $(if $(OUTPUT),--output $(call typed,OUTPUT)) $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(if $(STRICT),--strict) $(ARGS) $(or_quit)
 
 # COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.
 test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded

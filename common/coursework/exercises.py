@@ -312,19 +312,6 @@ def drawn(matrix, seed):
     return f"{larger},seed={seed % 1000 + 1}"
 
 
-def own_questions(path, step):
-    """[(question, answer)] of a step in an instructor's file: sections "## Step 03", in them questions that begin with
-    a number, as "1. Why?", each with its answer in the paragraphs behind "Answer: "."""
-    text, heading = Path(path).read_text(encoding="utf-8"), f"## Step {step.directory[:2]}"
-    section = re.search(rf"(?ms)^{heading}\n(.*?)(?=^## |\Z)", text)
-    parts = re.split(r"(?m)^(?=\d+\. )", section[1] if section else "")[1:]
-    found = [part.strip().partition("Answer: ")[::2] for part in parts]
-    if not found or not all(answer for _, answer in found):
-        give = f"give questions '1. ...' under '{heading}', each with 'Answer: ...'"
-        raise ExerciseError(f"{path}: {give}")
-    return [(question.strip(), answer) for question, answer in found]
-
-
 # --- Counters -------------------------------------------------------------------------------------
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Grades what students hand in.
 
-    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--questions FILE] [--jobs N] [--trusted]
+    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--jobs N] [--trusted]
 
 SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student
 (submissions.py). Of each the kernels of the step's exercises are taken, by their names, and nothing
 else. They are compiled and looked at (build.py, flags.py) in a sandbox (sandbox.py); the program that
 comes out runs in another one, and is asked for products by the judge (judge.cpp), which is not in it.
 Written to DIR (build/grades/STEP): grades.csv, and a page for each. Flags cost no points; who has some stands
-first, and --strict withholds the points for safety and targets until a person has looked. --questions: the instructor's own (handout.py), whose answers are put on the pages.
+first, and --strict withholds the points for safety and targets until a person has looked.
 
 Exit status: 0, or 1 if something could not be graded, which is said.
 """
@@ -29,7 +29,7 @@ from pathlib import Path
 import kit
 from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run
 from check import points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, own_questions, read_step, readable
+from exercises import ROOT, TODO, ExerciseError, given_files, read_step, readable
 from exercises import sources_of, without_marks, write_files
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
@@ -150,8 +150,8 @@ class Grader:
 # --- Reports --------------------------------------------------------------------------------------
 
 
-def page(grade, step, questions=()):
-    """A student's feedback. questions: with their answers."""
+def page(grade, step):
+    """A student's feedback."""
     most = sum(exercise.points() for exercise in step.exercises)
     points = f"{grade.total()} of {most} points." if grade.graded else "Not graded."
     lines = [f"{step.title}: {grade.student}", "", points, ""]
@@ -163,8 +163,6 @@ def page(grade, step, questions=()):
         lines += [grade.remark, ""]
     for result in grade.results:
         lines += [f"{result.exercise.name}: {points_line(result)}", explain(result), ""]
-    for question, answer in questions:
-        lines += [question, f"Answer: {answer}", ""]
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines))
 
 
@@ -202,7 +200,7 @@ def cell(text):
     return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def write_reports(grades, step, output, questions=()):
+def write_reports(grades, step, output):
     output.mkdir(parents=True, exist_ok=True)
     most = sum(exercise.points() for exercise in step.exercises)
     rows = []
@@ -223,7 +221,7 @@ def write_reports(grades, step, output, questions=()):
     taken = set()
     for grade in grades:
         place = output / f"{file_name(grade.student, taken)}.txt"
-        place.write_text(page(grade, step, questions), encoding="utf-8")
+        place.write_text(page(grade, step), encoding="utf-8")
 
 
 def print_table(grades, step):
@@ -335,7 +333,6 @@ def main():
     parser.add_argument("submissions", type=Path)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--seed", type=int, default=20120)
-    parser.add_argument("--questions", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     seconds = "of a processor, for an exercise; a third for compiling"
     parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help=seconds)
@@ -348,7 +345,6 @@ def main():
     output = options.output or Path(default)
     try:
         step = read_step(ROOT / options.step.strip("/"))
-        questions = own_questions(options.questions, step) if options.questions else []
         if not options.submissions.is_dir():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")
         found, passed_over = submissions_in(options.submissions, step)
@@ -363,7 +359,7 @@ def main():
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
-        write_reports(grades, step, output, questions)
+        write_reports(grades, step, output)
         similar = report_similar(grades, grader, output)
     except (ExerciseError, SandboxError, NotJudged, kit.KitError, OSError) as error:
         sys.exit(f"error: {error}")

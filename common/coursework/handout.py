@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Writes what students get of a step: handout.py STEP [OUTPUT] [--questions FILE]
+"""Writes what students get of a step: handout.py STEP [OUTPUT]
 
 OUTPUT/STEP, which must not be there yet, and OUTPUT/STEP.tar.gz hold the step with its kernels'
 bodies taken out, all that is needed to build, test and check it, and a README.md that is the
-assignment. OUTPUT is handouts/ unless it is given. --questions: a file of the instructor's
-whose questions take the place of the lesson's (exercises.py).
+assignment. OUTPUT is handouts/ unless it is given.
 """
 
 import argparse
@@ -15,7 +14,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from exercises import GIVEN, ROOT, ExerciseError, given_files, own_questions, read_step
+from exercises import GIVEN, ROOT, ExerciseError, given_files, read_step
 from exercises import sources_of, split, taken_out
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
@@ -76,8 +75,8 @@ PICTURE = re.compile(r"!\[([^]]*)\]\(([^)]*)\)")
 # --- What goes in ---------------------------------------------------------------------------------
 
 
-def files_of(step, questions=None):
-    """{path in the handout: text or None for a copy of the repository's file}. questions: the instructor's own."""
+def files_of(step):
+    """{path in the handout: text or None for a copy of the repository's file}."""
     files = {path: None for path in BESIDES}
     for pattern in COMMON:
         found = [p for p in (ROOT / "common").glob(pattern) if p.is_file()]
@@ -101,7 +100,7 @@ def files_of(step, questions=None):
     files[f"{step.directory}/test.cu"] = TEST.format(number=int(step.directory[:2]))
     for name in ("exercise.ini", "tour.txt"):
         files[f"{step.directory}/{name}"] = (directory / name).read_text(encoding="utf-8")
-    files["README.md"] = assignment(step, questions)
+    files["README.md"] = assignment(step)
     files["Makefile"] = MAKEFILE.format(title=step.title, step=step.directory)
     files.update((picture, None) for _, picture in PICTURE.findall(files["README.md"]))
     return files
@@ -130,15 +129,11 @@ def section(step, page, heading):
 
 RIGHT = "right: all if it is on every matrix, else that share of half of them"
 SAFE = "safe: no error of memory, no data race, right in every order, no deadlock"
-PUBLIC = """They are those of the step's lesson. What they call above or below, and is not here, stands in
-`{}/README.md` of the repository, which shows the kernels, too: read it when you have
-yours.
-"""
 
 
-def assignment(step, questions):
+def assignment(step):
     """assignment.txt, filled: what the step says, what it asks for, and the lesson's parts that give nothing away."""
-    exercises, points, lesson = [], [], []
+    exercises, points, lesson, questions = [], [], [], []
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
         hint = f"`make hint ARGS={exercise.name}` gives one hint at a time."
@@ -153,10 +148,7 @@ def assignment(step, questions):
         for heading in ("The idea", "A drawing", "Write it"):
             if text := section(step, page, heading):
                 lesson += [f"## {heading}{title}", "", text, ""]
-    if not questions:
-        questions = [PUBLIC.format(step.directory)]
-        for page in step.pages:
-            questions += [section(step, page, "Questions"), ""]
+        questions += [section(step, page, "Questions"), ""]
     words = section(step, "../common/words.md", "Words")
     parts = {"exercises": exercises, "points": points, "lesson": lesson, "questions": questions}
     text = Path(__file__).with_name("assignment.txt").read_text(encoding="utf-8")
@@ -220,11 +212,11 @@ def plain(info):
     return info
 
 
-def write_handout(step, output, questions=None):
+def write_handout(step, output):
     """Writes directory and tarball; returns the tarball's path."""
     directory = Path(output) / step.directory
     tarball = directory.with_name(step.directory + ".tar.gz")
-    files = files_of(step, questions)
+    files = files_of(step)
     if directory.exists():  # someone may have worked there
         what = "is there, with what was written in it (make learn works there, too)"
         raise ExerciseError(
@@ -254,12 +246,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("step")
     parser.add_argument("output", nargs="?", type=Path, default=ROOT / "handouts")
-    parser.add_argument("--questions", type=Path)
     options = parser.parse_args()
     try:
         step = read_step(ROOT / options.step.strip("/"))
-        questions = own_questions(options.questions, step) if options.questions else []
-        tarball = write_handout(step, options.output, [question for question, _ in questions])
+        tarball = write_handout(step, options.output)
     except (ExerciseError, OSError) as error:
         sys.exit(f"error: {error}")
     size = tarball.stat().st_size / 1e3

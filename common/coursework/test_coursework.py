@@ -549,22 +549,6 @@ class StepsThemselves(unittest.TestCase):
                     self.assertEqual(sum(result.points()), 100, check.explain(result))
 
 
-class OwnQuestions(Scratch):
-    def test_take_the_place_of_the_lesson_s(self):
-        file, step = self.directory / "mine.md", read_step(ROOT / GRADED)
-        of_03 = "## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n"
-        file.write_text(f"## Step 02\n1. No?\nAnswer: No.\n{of_03}")
-        questions = exercises.own_questions(file, step)
-        self.assertEqual(questions, [("1. Why\n   so?", "Therefore."), ("2. How?", "So.")])
-        handout.write_handout(step, self.directory, [question for question, _ in questions])
-        text = (self.directory / GRADED / "README.md").read_text()
-        self.assertTrue(text.endswith("## Questions\n\n1. Why\n   so?\n2. How?\n"), text[-200:])
-        self.assertIn("Answer: Therefore.", grade.page(grade.Grade("ann"), step, questions))
-        file.write_text("## Step 03\n1. Why?\n")
-        with self.assertRaisesRegex(ExerciseError, "mine.md: give questions"):
-            exercises.own_questions(file, step)
-
-
 # --- The sandbox ----------------------------------------------------------------------------------
 
 
