@@ -26,6 +26,12 @@ def bodies():
     return found
 
 
+def said_as_given():
+    """{puzzle: what is said of it before anything is written}."""
+    text = (HERE / "solutions.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"(?m)^## (.*)\n\nAs given: `(.*)`$", text))
+
+
 def with_body(name, body):
     """The puzzle's text with another body of the function that is to be written."""
     text = (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8")
