@@ -24,19 +24,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import kit
-from exercises import (
-    ROOT,
-    TODO,
-    ExerciseError,
-    counter,
-    drawn,
-    given_files,
-    read_step,
-    source_text,
-    sources_of,
-    worst_line,
-    write_files,
-)
+from exercises import ROOT, TODO, ExerciseError, counter, drawn, given_files, read_step
+from exercises import source_text, sources_of, worst_line, write_files
 from mine import replaced_file
 
 LIMIT_S = 120  # of a run
@@ -357,11 +346,12 @@ def verdict_on_target(measured):
     target, value = measured.target, measured.value
     if value is NOT_COUNTED:
         return f"your {target.what()} were not counted: the kernel is wrong on {target.matrix}"
-    aim = f"{target.counter}; the target is {target.limit()}"
     if value is None:
-        aim = aim.replace("; the target is", " of", 1)
+        aim = f"{target.counter} of {target.limit()}"
         return f"your kernel makes no {target.what()}; the target is {aim}"
-    text = f"your {target.what()}: {value:{'.3g' if value < 1000 else '.0f'}} {aim}"
+    shown = f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+    aim = f"{target.counter}; the target is {target.limit()}"
+    text = f"your {target.what()}: {shown} {aim}"
     if measured.met():
         return text
     if target.met(value):

@@ -43,6 +43,7 @@ FULL = os.environ.get("COURSEWORK") == "full"
 os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
 HERE = ROOT / "common/coursework"
+RIGHT = mistakes.right(GRADED, KERNEL)
 KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
 PYTHON_OF_GRADE = [ROOT / "common/build/python.sh", HERE / "requirements.txt"]
@@ -222,7 +223,7 @@ class OwnKernel(Scratch):
                 said,
                 r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector .*; .*csr_vector_kernel \(csr_vector\.cuh\)",
             )
-        done = self.version(attacks.right())
+        done = self.version(RIGHT)
         copy = Path(done.stdout.strip())
         self.assertEqual((done.returncode, done.stderr, copy.name), (0, "", "stage.cu"))
         text = (copy.parent / KERNEL).read_text(encoding="utf-8")
@@ -240,13 +241,13 @@ class OwnKernel(Scratch):
         places = set()
         for name, text in (("a", ""), ("b", ""), ("a", "// changed\n")):
             file = self.directory / f"{name}.cuh"
-            file.write_text(text + attacks.right(), encoding="utf-8")
+            file.write_text(text + RIGHT, encoding="utf-8")
             places.add(Path(self.mine(file).stdout.strip()).parents[1])
         self.assertEqual(len(places), 3)
         self.assertEqual({path.parent for path in places}, {self.directory / "out"})
 
     def test_a_kernel_that_the_step_cannot_launch(self):
-        right = attacks.right()
+        right = RIGHT
         head = r"^error: \S+/mine\.cuh:\d+: csr_vector_kernel is (.*), and the step launches template <int lanes_per_row, typename T> \(int rows, "
         both, one = "template <int lanes_per_row, typename T>", "template <typename T>"
         for old, new, shown in (
@@ -277,7 +278,7 @@ class OwnKernel(Scratch):
 
     def test_encodings(self):
         """One answer of all commands: what a compiler reads is read, and UTF-16 is refused with file and line."""
-        right, dos = attacks.right(), attacks.right().replace("\n", "\r\n").encode()
+        right, dos = RIGHT, RIGHT.replace("\n", "\r\n").encode()
         windows = "// größer, \u2013\n".encode("cp1252") + right.encode()
         for data in (b"\xef\xbb\xbf" + right.encode(), dos, windows):
             done = self.version(data)
@@ -299,7 +300,7 @@ class OwnKernel(Scratch):
         paths = {"MATRIX": place / "my matrix.mtx", "KERNEL": place / "my kernel.cuh"}
         matrix = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n"
         paths["MATRIX"].write_text(matrix)
-        paths["KERNEL"].write_text(attacks.right())
+        paths["KERNEL"].write_text(RIGHT)
         own = f"-C {GRADED}"
         commands = ["run", "info", "watch", f"{own} run", f"{own} watch"]
         commands = [(words, "MATRIX") for words in commands]
@@ -498,7 +499,7 @@ class Handouts(Scratch):
         kernel = place / GRADED / KERNEL
         begin = rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{KERNEL}:\d+"
         self.assertRegex(self.check(place).stdout, begin)
-        kernel.write_text(attacks.right())
+        kernel.write_text(RIGHT)
         done = self.check(place)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("right    on all", done.stdout)
@@ -506,7 +507,7 @@ class Handouts(Scratch):
         self.assertRegex(done.stdout, times)
         moved = place.rename(self.directory / "moved")
         kernel = moved / GRADED / KERNEL
-        kernel.write_text(attacks.edit("row >= rows", "row >= rows - 1"))
+        kernel.write_text(RIGHT.replace("row >= rows", "row >= rows - 1"))
         os.utime(kernel, (0, 0))
         done = self.check(moved)
         self.assertEqual(done.returncode, 1)
@@ -680,7 +681,7 @@ class Submissions(Scratch):
             self.assertEqual(read_submission(paths, self.step)[KERNEL], b"kernel", student)
 
     def test_a_file_of_another_name_is_known_by_its_kernels(self):
-        right, place = attacks.right(), self.directory / "one"
+        right, place = RIGHT, self.directory / "one"
         wanted = {KERNEL: right.encode()}
         members = {
             "a/csr_vector_final.cu": right,
@@ -716,7 +717,7 @@ class Submissions(Scratch):
         place = self.directory / "submissions"
         another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
         for student, text in (
-            ("ann", attacks.right().replace("row_begin", "first")),
+            ("ann", RIGHT.replace("row_begin", "first")),
             ("bob", another),
             ("dan", another.replace("sum", "total")),
             ("cy", exercises.given_files(self.step, ROOT / GRADED)[KERNEL]),
