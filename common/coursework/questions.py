@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Questions for quizzes and exams, with answers that commands prove: make questions [SEED=n]
 
-    questions.py [--seed N] [--output DIRECTORY]   writes questions.gift (Moodle), questions_qti.zip (Canvas) and answers.md
-    questions.py --check [--only TEXT]   only runs the commands: exit 1 if one does not prove its answer
+    questions.py [--seed N]   writes questions.gift (Moodle), questions_qti.zip (Canvas) and answers.md to build/questions,
+                              or exits with 1 if a command does not prove its answer
 
 questions.ini holds the questions, with parameters; a seed chooses their values, so that last year's answers do not
 help. Each answer is taken from what its command prints, and must agree with the formula that stands beside it.
@@ -241,26 +241,21 @@ def write(questions, seed, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=ROOT / "build/questions")
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--only", default="", help="only questions whose names contain this text")
-    arguments = parser.parse_args()
+    seed = parser.parse_args().seed
     sections, common = read()
     questions, failed = [], 0
     for name in sections.sections():
-        if arguments.only not in name:
-            continue
         try:
-            questions.append(make(sections, common, name, arguments.seed))
+            questions.append(make(sections, common, name, seed))
         except (QuestionError, subprocess.TimeoutExpired, KeyError, ValueError) as error:
             said = repr(error) if isinstance(error, (KeyError, ValueError)) else error
             print(f"FAILED {said}", file=sys.stderr)
             failed += 1
     print(f"{len(questions)} passed, {failed} failed")
-    if not failed and not arguments.check:
-        write(questions, arguments.seed, arguments.output)
+    if not failed:
+        write(questions, seed, ROOT / "build/questions")
         files = "questions.gift for Moodle, questions_qti.zip for Canvas, answers.md for you"
-        print(f"{arguments.output}: {files}")
+        print(f"{ROOT}/build/questions: {files}")
     return 1 if failed else 0
 
 
