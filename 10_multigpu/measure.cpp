@@ -29,31 +29,27 @@ constexpr int kBusySteps = 20;
 
 using Vector = std::vector<double>;
 
-// One way to multiply by one matrix.
+struct PartShape {
+  long long rows = 0, nnz = 0, boundary_rows = 0, remote_cols = 0;
+  long long fetched = 0;  // ghost entries, of every step
+};
+
+// One way to multiply by one matrix; then what was found out. Times are measured on GPUs only.
 struct Way {
   int gpus = 1;  // or ranks: the number of parts
   std::string partition, exchange;
   const Kernel* kernel = nullptr;
 
-  bool iterates() const { return exchange != "none"; }
-};
-
-struct PartShape {
-  long long rows = 0, nnz = 0, boundary_rows = 0;
-  long long remote_cols = 0;
-  long long fetched = 0;  // ghost entries, of every step
-};
-
-// What was found out about a way. Times are measured on GPUs only.
-struct Outcome {
-  std::vector<PartShape> parts;
+  std::vector<PartShape> parts = {};
   int devices = 0;  // fewer than parts: these share them
-  std::string drive, remark;
-  std::set<std::string> functions;     // that a step launches
-  std::optional<Quartiles> step;       // milliseconds
-  std::optional<double> one_gpu_step;  // of the same kernel
-  Vector busy_ms;                      // of each GPU; empty: not measured
+  std::string drive = {}, remark = {};
+  std::set<std::string> functions = {};     // that a step launches
+  std::optional<Quartiles> step = {};       // milliseconds
+  std::optional<double> one_gpu_step = {};  // of the same kernel
+  Vector busy_ms = {};                      // of each GPU; empty: not measured
   std::uint64_t checksum = 0;
+
+  bool iterates() const { return exchange != "none"; }
 };
 
 // What --kernel names, and pcsr_one_pass if it was not given.
@@ -148,7 +144,7 @@ class Measurement {
                                  processes_.number(), more_than_limit(needed, limit)));
   }
 
-  void measure(const Way& way) {
+  void measure(Way way) {
     if (processes_.number() == 0) {
       fmt::print("{}{} {}{}, equal {} (PCSR-{}), {}, {}\n", is_of_ranks() ? "" : "\n", way.gpus,
                  part_word(), way.gpus == 1 ? "" : "s", way.partition,
@@ -157,15 +153,14 @@ class Measurement {
                                 : "no exchange: products of one x",
                  way.kernel->info.name);
     }
-    const Outcome outcome = outcome_of(way);
+    run(way);
     if (processes_.number() != 0) return;
-    print(way, outcome);
+    print(way);
     // Times of parts that share a GPU are no record.
-    const bool shares = outcome.devices < way.gpus;
-    if (!arguments_.json.empty() && !(shares && measures_)) record(way, outcome);
+    if (!arguments_.json.empty() && !(way.devices < way.gpus && measures_)) record(way);
   }
 
-  Outcome outcome_of(const Way& way) {
+  void run(Way& way) {
     const auto found = kExchanges.find(way.exchange);  // else that of processes
     const Exchange exchange = found == kExchanges.end() ? Exchange::kPacked : found->second;
     processes_.together([&] {
@@ -173,57 +168,53 @@ class Measurement {
       if (way.iterates()) require_square(what, rows_->rows(), rows_->cols());
     });
     std::vector<Part> parts = prepare(slices_, cuts_, exchange, processes_);
-    Outcome outcome;
     for (const Part& part : parts) {
-      PartShape& shape = outcome.parts.emplace_back(
-          PartShape{part.rows(), part.matrix.nnz(), part.boundary_rows, part.remote_cols, 0});
+      PartShape& shape = way.parts.emplace_back(
+          PartShape{part.rows(), part.matrix.nnz(), part.boundary_rows, part.remote_cols});
       for (const Halo& halo : part.halos) shape.fetched += halo.count();
     }
-    processes_.gather(outcome.parts);
+    processes_.gather(way.parts);
     const auto machine = make_machine(std::move(parts), *way.kernel, exchange, processes_);
-    outcome.devices = is_of_ranks() ? way.gpus : machine->devices();
-    outcome.drive = machine->drive();
-    outcome.remark = machine->remark();
+    way.devices = is_of_ranks() ? way.gpus : machine->devices();
+    way.drive = machine->drive();
+    way.remark = machine->remark();
 
     // One step; then as many as are asked for.
     machine->start(x_);
     {
       const LaunchLog log;
       machine->run(1);
-      outcome.functions = log.functions();
+      way.functions = log.functions();
     }
     verify_own_rows(machine->x_of(1), 1, x_);
-    if (measures_) outcome.busy_ms = machine->time_each(kBusySteps);
+    if (measures_) way.busy_ms = machine->time_each(kBusySteps);
     const double factor = way.iterates() ? find_factor(*machine) : 1;
     machine->keep_factor(factor);
-    const auto run = [&] {
+    Vector times;
+    for (int sample = -1; sample < (measures_ ? kSamples : 0); ++sample) {
       machine->start(x_);
       Vector milliseconds(static_cast<std::size_t>(processes_.count()));
       milliseconds[processes_.number()] = machine->run(options_.steps);
       processes_.gather(milliseconds);
-      return *std::max_element(milliseconds.begin(), milliseconds.end()) / options_.steps;
-    };
-    run();
-    Vector times;
-    while (measures_ && times.size() < kSamples) times.push_back(run());
-    if (measures_) outcome.step = quartiles(times);
+      if (sample < 0) continue;  // it warms up
+      times.push_back(*std::max_element(milliseconds.begin(), milliseconds.end()) / options_.steps);
+    }
+    if (measures_) way.step = quartiles(times);
     const Vector last = machine->x_of(options_.steps);
     processes_.together([&] {
       if (!way.iterates() || std::isfinite(norm_of(last))) return;
       throw InputError(fmt::format(
           "after {} steps x is beyond the range of f64: use fewer (--iterate)", options_.steps));
     });
-    const bool is_of_first = !way.iterates() || options_.steps == 1;
-    verify_own_rows(last, factor, is_of_first ? x_ : machine->x_of(options_.steps - 1));
-    outcome.checksum = checksum_of(last);
+    verify_own_rows(last, factor, way.iterates() ? machine->x_of(options_.steps - 1) : x_);
+    way.checksum = checksum_of(last);
 
     const std::pair key(way.kernel->info.name, way.iterates());
     if (way.gpus == 1 && measures_) {
-      one_gpu_step_[key] = outcome.step->median;
+      one_gpu_step_[key] = way.step->median;
     } else if (one_gpu_step_.contains(key)) {
-      outcome.one_gpu_step = one_gpu_step_[key];
+      way.one_gpu_step = one_gpu_step_[key];
     }
-    return outcome;
   }
 
   // Powers of A grow or vanish. So every product is divided by the power of two by which x grows in
@@ -245,54 +236,46 @@ class Measurement {
   // Throws unless y = factor A x.
   void verify_own_rows(const Vector& y, double factor, const Vector& x) {
     processes_.together([&] {
-      Reference reference;  // of the rows that this process has
       for (const int p : here_) {
-        const Reference part = make_reference(slices_[p], factor, x, 0.0, {});
-        reference.y.insert(reference.y.end(), part.y.begin(), part.y.end());
-        reference.bound.insert(reference.bound.end(), part.bound.begin(), part.bound.end());
-        reference.lengths.insert(reference.lengths.end(), part.lengths.begin(), part.lengths.end());
+        const Verdict verdict = verify(Vector(y.begin() + cuts_[p], y.begin() + cuts_[p + 1]),
+                                       make_reference(slices_[p], factor, x, 0.0, {}));
+        if (verdict.ok) continue;
+        throw std::runtime_error(fmt::format("WRONG: {} {}, whose row 0 is row {}: {}", part_word(),
+                                             p, cuts_[p], verdict.describe()));
       }
-      const Index begin = cuts_[here_.front()], end = cuts_[here_.back() + 1];
-      const Verdict verdict = verify(Vector(y.begin() + begin, y.begin() + end), reference);
-      if (verdict.ok) return;
-      const std::string whose =
-          fmt::format("rank {}, which has the rows from {} on: ", processes_.number(), begin);
-      throw std::runtime_error(
-          fmt::format("WRONG: {}{}", is_of_ranks() ? whose : "", verdict.describe()));
     });
   }
 
   // --- Results ----------------------------------------------------------------------------------
 
-  void print(const Way& way, const Outcome& outcome) const {
-    if (!outcome.remark.empty()) fmt::print("  {}\n", outcome.remark);
-    if (outcome.devices < way.gpus) {
+  void print(const Way& way) const {
+    if (!way.remark.empty()) fmt::print("  {}\n", way.remark);
+    if (way.devices < way.gpus) {
       fmt::print("  {} parts on fewer GPUs ({}): right, but times say nothing about scaling\n",
-                 way.gpus, outcome.devices);
+                 way.gpus, way.devices);
     }
-    const bool has_busy = !outcome.busy_ms.empty();
+    const bool has_busy = !way.busy_ms.empty();
     fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", part_word(), "rows", "nonzeros",
                "boundary rows", "ghosts needed", "fetched", has_busy ? "     busy us" : "");
-    for (std::size_t p = 0; p < outcome.parts.size(); ++p) {
-      const PartShape& part = outcome.parts[p];
+    for (std::size_t p = 0; p < way.parts.size(); ++p) {
+      const PartShape& part = way.parts[p];
       fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", p, part.rows, part.nnz,
                  part.boundary_rows, part.remote_cols, part.fetched,
-                 has_busy ? fmt::format("{:>12.1f}", 1e3 * outcome.busy_ms[p]) : "");
+                 has_busy ? fmt::format("{:>12.1f}", 1e3 * way.busy_ms[p]) : "");
     }
-    if (outcome.step) {
-      fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", outcome.drive,
-                 1e3 * outcome.step->median, 1e3 * outcome.step->lower, 1e3 * outcome.step->upper);
+    if (way.step) {
+      fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", way.drive, 1e3 * way.step->median,
+                 1e3 * way.step->lower, 1e3 * way.step->upper);
     }
-    if (outcome.one_gpu_step && outcome.devices == way.gpus) {
+    if (way.one_gpu_step && way.devices == way.gpus) {
       fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us\n",
-                 100 * *outcome.one_gpu_step / (way.gpus * outcome.step->median),
-                 1e3 * *outcome.one_gpu_step);
+                 100 * *way.one_gpu_step / (way.gpus * way.step->median), 1e3 * *way.one_gpu_step);
     }
     fmt::print("  verified: the first step and the last; checksum of the result {:016x}\n",
-               outcome.checksum);
+               way.checksum);
   }
 
-  void record(const Way& way, const Outcome& outcome) const {
+  void record(const Way& way) const {
     Records records(arguments_.environment);
     KernelInfo info = way.kernel->info;
     info.step = 10;
@@ -303,19 +286,19 @@ class Measurement {
     line["partition"] = way.partition;
     line["exchange"] = way.exchange;
     line["steps"] = options_.steps;
-    for (std::size_t p = 0; p < outcome.parts.size(); ++p) {
-      const PartShape& part = outcome.parts[p];
+    for (std::size_t p = 0; p < way.parts.size(); ++p) {
+      const PartShape& part = way.parts[p];
       line["parts"].push_back({{"rows", part.rows},
                                {"nnz", part.nnz},
                                {"boundary_rows", part.boundary_rows},
                                {"remote_cols", part.remote_cols},
                                {"fetched", part.fetched}});
-      if (!outcome.busy_ms.empty()) line["parts"].back()["busy_ms"] = outcome.busy_ms[p];
+      if (!way.busy_ms.empty()) line["parts"].back()["busy_ms"] = way.busy_ms[p];
     }
     if (way.iterates()) line["norm"] = "first";  // older records have one of each step
-    if (outcome.step) line["step_ms"][outcome.drive] = to_json(*outcome.step);
-    if (outcome.one_gpu_step) line["one_gpu_step_ms"] = *outcome.one_gpu_step;
-    if (measures_) records.add_code(outcome.functions);
+    if (way.step) line["step_ms"][way.drive] = to_json(*way.step);
+    if (way.one_gpu_step) line["one_gpu_step_ms"] = *way.one_gpu_step;
+    if (measures_) records.add_code(way.functions);
     records.append_to(arguments_.json);
   }
 
@@ -342,5 +325,47 @@ void measure(const Options& options, const CommandArguments& arguments,
     Measurement(options, arguments, processes, matrix).measure_all(kernels);
   }
 }
+
+namespace {
+
+int run(Options options, CommandArguments arguments) {
+  const bool on_gpus = arguments.environment.backend == "cuda";
+  if (!arguments.trace.empty()) {
+    throw InputError("multigpu: --trace is not for this command; use spmv steps --trace FILE");
+  }
+  if (arguments.precision == "f32") {
+    throw InputError("multigpu: it multiplies in double precision: leave out --precision f32");
+  }
+  if (options.steps == 0) options.steps = on_gpus ? 100 : 10;
+  print_environment(std::cout, arguments.environment);
+  if (arguments.matrices.empty()) {
+    arguments.matrices = {"stencil3d:128x128x128,points=27"};
+    if (!on_gpus) arguments.matrices = {"stencil2d:120x100", "powerlaw:8000x8000,nnz=60000"};
+  }
+  measure(options, arguments);
+  return 0;
+}
+
+[[maybe_unused]] const bool registered = add_command(
+    "multigpu", "products on several GPUs, and iterations of them", [](CommandLine& line) {
+      auto own = std::make_shared<Options>();
+      line.add("--gpus", own->gpus, "how many, one count after the other: 1,2,4",
+               {comma_separated(), between(1, kMaxGpus)});
+      line.add("--partition", own->partitions,
+               "what each GPU gets as much of: rows (PCSR-I), nonzeros (PCSR-II)",
+               {comma_separated(), key_of(kPartitions)});
+      line.add(
+          "--exchange", own->exchanges,
+          "how entries of x come to a GPU that needs them: none (it has all), parts and packed "
+          "(copies, in a CUDA graph), stores (of persistent kernels)",
+          {comma_separated(), key_of(kExchanges)});
+      line.add("--iterate", own->steps,
+               "steps of the iteration y = A x, x = factor y; 0: 100 on GPUs, 10 on the CPU "
+               "backend",
+               {between(0, 1000000)});
+      return [own](const CommandArguments& arguments) { return run(*own, arguments); };
+    });
+
+}  // namespace
 
 }  // namespace spmv::multigpu

@@ -1,5 +1,6 @@
 // Step 10: runs, verifies, times and records one way to multiply after the other, on the GPUs of
-// one process (multigpu.cpp) or with a process per GPU (mpi/spmv_mpi.cpp).
+// one process (spmv multigpu --gpus 1,2,4 --exchange packed --iterate 100 --matrix ...) or with a
+// process per GPU (mpi/spmv_mpi.cpp).
 #pragma once
 
 #include <map>

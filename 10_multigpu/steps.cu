@@ -1,6 +1,6 @@
 // Step 10: a few steps of an iteration on several GPUs, recorded: spmv steps --trace FILE, for the
 // page of `make watch` and the lesson's picture; in double precision, as minimal.cu. (For products,
-// sizes and times: multigpu.cpp.) Only the CPU backend records.
+// sizes and times: measure.cpp.) Only the CPU backend records.
 #ifndef SPMV_CUDA
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -10,7 +10,7 @@ LIVE_STEPS := $(filter-out 01_%,$(STEPS))
 # Without the Markov chains, a program of its own, and the CPU's libraries; of step 10 what `spmv steps` needs. Blocks that wait
 # for each other have a thread of the host each, which a page has not (one_thread.cpp).
 LIVE_SOURCES := $(filter-out %/markov.cpp %/markov_commands.cpp %/markov_vectors.cu %/peers/mkl.cpp %/peers/eigen.cpp %/thrust.cu \
-  %/multigpu.cpp %/10_multigpu/measure.cpp %/persistent.cu,$(COMMON_SOURCES) $(call stage_sources,$(LIVE_STEPS)))
+  %/10_multigpu/measure.cpp %/persistent.cu,$(COMMON_SOURCES) $(call stage_sources,$(LIVE_STEPS)))
 LIVE_SOURCES += $(HERE)/one_thread.cpp $(shell python3 $(HERE)/mistakes.py $(LIVE)/mistakes)
 live_object = $(patsubst $(ROOT)/%,$(LIVE)/%.o,$(1))
 
