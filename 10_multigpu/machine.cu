@@ -1,7 +1,6 @@
 #include "machine.hpp"
 
 #include <chrono>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -29,15 +28,31 @@ int Machine::device_of(int part) const {
   return processes_.first_device() + (part - here_.front()) % devices_;
 }
 
+void Machine::each(const std::function<void(int part)>& work) const {
+  for (const int p : here_) {
+    const device::OnDevice on(device_of(p));
+    work(p);
+  }
+}
+
+std::string Machine::reach_peers() const {
+  for (int i = 0; i < devices_ * devices_; ++i) {
+    const int from = i / devices_, to = i % devices_;
+    if (from == to || device::enable_peer_access(from, to)) continue;
+    return "GPUs " + std::to_string(from) + " and " + std::to_string(to) +
+           " have no access to each other's memory";
+  }
+  return "";
+}
+
 std::vector<double> Machine::x_of(int k) {
   std::vector<double> whole(cuts_.back());
   processes_.together([&] {
-    for (const int p : here_) {
-      const device::OnDevice on(device_of(p));
+    each([&](int p) {
       const std::vector<double> x = own_x(p, k);
       const Part& part = parts_[p];
       for (Index i = 0; i < part.rows(); ++i) whole[part.first_row + part.order[i]] = x[i];
-    }
+    });
   });
   processes_.gather(whole, cuts_);
   return whole;
@@ -107,15 +122,17 @@ class HostMachine final : public Machine {
         as_graph_(as_graph),
         gpus_(parts_.size()) {
     processes_.together([&] {
-      for (const int p : here_) {
-        const device::OnDevice on(device_of(p));
+      each([&](int p) {
         gpus_[p] = std::make_unique<StepOnGpu>(p, device_of(p), parts_[p], kernel, !exchanges_);
         parts_[p].matrix = {};
-      }
+      });
       transport_ = processes_.make_transport();
       if (transport_) as_graph_ = false;  // the host waits within its steps
       if (exchanges_ && !transport_) {
-        reach_peers();
+        // Where two cannot, copies go through the host, as the CUDA runtime does it, and not in a
+        // graph.
+        remark_ = reach_peers();
+        if (!remark_.empty()) remark_ += ": entries of x go through the host", as_graph_ = false;
         transport_ = std::make_unique<Copies>(gpus_);
       }
     });
@@ -140,7 +157,7 @@ class HostMachine final : public Machine {
   void start(const std::vector<double>& x) override {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     processes_.together([&] {
-      each([&](StepOnGpu& gpu) {
+      each_gpu([&](StepOnGpu& gpu) {
         // All but the x of step 0 is NaN, so that a transfer that is missing or late shows.
         std::vector<double> local = x;
         if (exchanges_) {
@@ -180,16 +197,16 @@ class HostMachine final : public Machine {
   std::vector<double> time_each(int steps) override {
     if (!as_graph_) return {};
     std::vector<device::Event> begin, end;
-    each([&](StepOnGpu&) {
+    each_gpu([&](StepOnGpu&) {
       begin.emplace_back();
       end.emplace_back();
     });
     queue_step(0);
     wait();
     const Graph graph = capture([&] {
-      each([&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); });
+      each_gpu([&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); });
       queue_products(0);
-      each([&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
+      each_gpu([&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
     });
     std::vector<double> milliseconds(gpus_.size(), 0);
     for (int step = -1; step < steps; ++step) {  // the first does not count
@@ -207,37 +224,20 @@ class HostMachine final : public Machine {
     return gpus_[part]->buffers[exchanges_ ? k % 2 : 1].download();
   }
 
-  void each(const std::function<void(StepOnGpu&)>& work) {
-    for (const int p : here_) {
-      const device::OnDevice on(device_of(p));
-      work(*gpus_[p]);
-    }
-  }
-
-  // Lets the GPUs copy from each other's memory. Where two cannot, copies go through the host, as
-  // the CUDA runtime does it, and not in a graph.
-  void reach_peers() {
-    for (const int p : here_) {
-      for (const int q : here_) {
-        const int from = device_of(p), to = device_of(q);
-        if (from == to || device::enable_peer_access(from, to)) continue;
-        as_graph_ = false;
-        remark_ = "GPUs " + std::to_string(to) + " and " + std::to_string(from) +
-                  " have no access to each other's memory: entries of x go through the host";
-      }
-    }
+  void each_gpu(const std::function<void(StepOnGpu&)>& work) {
+    each([&](int p) { work(*gpus_[p]); });
   }
 
   void queue_step(int k) {
     queue_products(k);
-    if (transport_) each([&](StepOnGpu& gpu) { transport_->meet(gpu); });
+    if (transport_) each_gpu([&](StepOnGpu& gpu) { transport_->meet(gpu); });
   }
 
   void queue_products(int k) {
-    if (!transport_) return each([](StepOnGpu& gpu) { gpu.multiply_alone(); });
-    each([&](StepOnGpu& gpu) { gpu.announce(*transport_, k); });
-    each([&](StepOnGpu& gpu) { gpu.fetch(*transport_, k); });
-    each([&](StepOnGpu& gpu) { gpu.multiply(*transport_, k, factor_); });
+    if (!transport_) return each_gpu([](StepOnGpu& gpu) { gpu.multiply_alone(); });
+    each_gpu([&](StepOnGpu& gpu) { gpu.announce(*transport_, k); });
+    each_gpu([&](StepOnGpu& gpu) { gpu.fetch(*transport_, k); });
+    each_gpu([&](StepOnGpu& gpu) { gpu.multiply(*transport_, k, factor_); });
   }
 
   // What `work` asks of the streams, as one graph. All of them part from GPU 0's main stream, and
@@ -246,7 +246,7 @@ class HostMachine final : public Machine {
     const device::OnDevice on(0);
     const device::Stream& origin = gpus_[0]->main;
     std::vector<device::Event> edges;  // from GPU 0 to the others, and back from each
-    each([&](StepOnGpu&) { edges.push_back(device::Event::untimed()); });
+    each_gpu([&](StepOnGpu&) { edges.push_back(device::Event::untimed()); });
     device::check(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed),
                   "beginning a graph");
     cudaGraph_t graph = nullptr;
@@ -272,7 +272,7 @@ class HostMachine final : public Machine {
   }
 
   void wait() {
-    each([](StepOnGpu& gpu) { gpu.main.synchronize(); });
+    each_gpu([](StepOnGpu& gpu) { gpu.main.synchronize(); });
   }
 
   bool exchanges_, as_graph_;

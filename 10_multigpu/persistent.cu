@@ -48,36 +48,37 @@ class PersistentMachine final : public Machine {
     device::DeviceCsr<double> csr;
     Device* device = nullptr;
     int width = 0;                      // what rows_width() wants
-    int boundary_warps = 0;             // warps that have boundary rows
     int number_there = 0;               // among the parts on it
     device::Buffer<double> x;           // both buffers
     device::Buffer<unsigned> arrivals;  // of each part
-    unsigned tile_items = 0;            // the length of a tile, in rows and nonzeros
     device::Buffer<Tile> tiles;
     device::Buffer<PartialSum<double>> partial_sums;
     device::Buffer<unsigned> unstarted;
     device::Buffer<Neighbour> neighbours;
     device::Buffer<Run<double>> runs;
+    PersistentPart<double> view{};  // of these
   };
 
  public:
   PersistentMachine(std::vector<Part> parts, const Processes& processes,
                     const PersistentOptions& options)
       : Machine(std::move(parts), processes), on_gpu_(parts_.size()) {
+    const std::string fault = reach_peers();
+    if (!fault.empty()) throw InputError(fault + ", which stores need: use --exchange packed");
     place();
     choose_kernel(options);
     choose_grid(options.blocks);
-    each([&](int p, OnGpu& mine) {
-      divide(p, mine);
-      mine.x = device::Buffer<double>("x", 2 * x_distance_);
-      mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
+    each([&](int p) {
+      divide(p, on_gpu_[p]);
+      on_gpu_[p].x = device::Buffer<double>("x", 2 * x_distance_);
+      on_gpu_[p].arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
     });
     for (Device& on : devices_here_) {
       on.arguments.blocks = blocks_;
       on.arguments.most_polls = options.most_polls;
       on.arguments.stuck = on.stuck.data();
     }
-    each([&](int p, OnGpu& mine) { describe(p, mine); });
+    each([&](int p) { describe(p, on_gpu_[p]); });
   }
 
   ~PersistentMachine() override {
@@ -88,7 +89,8 @@ class PersistentMachine final : public Machine {
   // With its ghost entries, and no arrivals yet. All else is NaN, so that an entry that is missing
   // or late shows.
   void start(const std::vector<double>& x) override {
-    each([&](int p, OnGpu& mine) {
+    each([&](int p) {
+      OnGpu& mine = on_gpu_[p];
       std::vector<double> local(2 * x_distance_, std::numeric_limits<double>::quiet_NaN());
       parts_[p].take(x, local);
       for (const Halo& halo : parts_[p].halos) {
@@ -125,13 +127,6 @@ class PersistentMachine final : public Machine {
   }
 
  private:
-  void each(const std::function<void(int, OnGpu&)>& work) {
-    for (const int p : here_) {
-      const device::OnDevice on(device_of(p));
-      work(p, on_gpu_[p]);
-    }
-  }
-
   // Brings the parts to their GPUs.
   void place() {
     devices_here_.reserve(devices_);
@@ -139,7 +134,8 @@ class PersistentMachine final : public Machine {
       const device::OnDevice on(d);
       devices_here_.emplace_back().number = d;
     }
-    each([&](int p, OnGpu& mine) {
+    each([&](int p) {
+      OnGpu& mine = on_gpu_[p];
       mine.csr = device::DeviceCsr<double>(parts_[p].matrix);
       parts_[p].matrix = {};
       mine.device = &devices_here_[device_of(p)];
@@ -192,15 +188,9 @@ class PersistentMachine final : public Machine {
 
   int most_threads() const { return tiles_ ? kPersistentTilesThreads : kPersistentRowsThreads; }
 
-  // Blocks of each part that its GPU holds. Throws where that cannot reach the others.
+  // Blocks of each part that its GPU holds.
   int resident_blocks(const Device& on) {
     const device::OnDevice current(on.number);
-    for (const Device& peer : devices_here_) {
-      if (peer.number == on.number || device::enable_peer_access(on.number, peer.number)) continue;
-      throw InputError("GPUs " + std::to_string(on.number) + " and " + std::to_string(peer.number) +
-                       " have no access to each other's memory, which stores need: use "
-                       "--exchange packed");
-    }
     const std::size_t bytes = most_threads() / 32 * warp_bytes_;
     if (bytes > 0) {
       device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -231,7 +221,7 @@ class PersistentMachine final : public Machine {
   void divide(int p, OnGpu& mine) {
     const Index boundary_rows = parts_[p].boundary_rows;
     const int warps = blocks_ * threads_ / 32;
-    mine.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
+    mine.view.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
     if (!tiles_) return;
     // As many tiles as one pass has on as many warps, in blocks of its own size.
     const OnePassShape shape =
@@ -239,15 +229,23 @@ class PersistentMachine final : public Machine {
                                std::max(blocks_ * threads_ / OnePassPolicy<double>::kThreads, 1),
                                device::attribute(cudaDevAttrL2CacheSize));
     const int count = shape.tile_count;
-    mine.tile_items = shape.tile_items;
     mine.tiles = device::Buffer<Tile>("tiles", count + 1);
     mine.partial_sums = device::Buffer<PartialSum<double>>("partial_sums", 2 * count);
     mine.unstarted = device::Buffer<unsigned>("unstarted", count);
+    OnePassArguments<double>& product = mine.view.product;
+    product.tile_count = count;
+    product.tile_items = shape.tile_items;
+    product.tiles = mine.tiles.data();
+    product.row_offsets = mine.csr.row_offsets.data();
+    product.column_indices = mine.csr.column_indices.data();
+    product.values = mine.csr.values.data();
+    product.partial_sums = mine.partial_sums.data();
+    product.unstarted = mine.unstarted.data();
     if (count == 0) return;
     constexpr int kThreads = 128;
     device::launch(find_tiles_kernel<double>,
                    {dim3(device::divide_up(count + 1, kThreads / 32)), dim3(kThreads)}, count,
-                   mine.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
+                   shape.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
                    mine.csr.row_offsets.data(), mine.tiles.data(), mine.partial_sums.data(),
                    mine.unstarted.data());
     device::check(cudaDeviceSynchronize(), "finding tiles");
@@ -255,7 +253,7 @@ class PersistentMachine final : public Machine {
     const auto with_boundary = std::count_if(tiles.begin(), tiles.end() - 1, [&](Tile tile) {
       return (tile.row & ~kCutRow) < boundary_rows;
     });
-    mine.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
+    mine.view.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
   }
 
   // Tells the kernel of part p: its neighbours, and what it sends.
@@ -281,13 +279,13 @@ class PersistentMachine final : public Machine {
       OnGpu& other = on_gpu_[q];
       table.push_back(
           {q, other.arrivals.data() + p, mine.arrivals.data() + q,
-           static_cast<unsigned>(device::divide_up(other.boundary_warps, threads_ / 32))});
+           static_cast<unsigned>(device::divide_up(other.view.boundary_warps, threads_ / 32))});
     }
     mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
 
     mine.device->bytes += mine.csr.bytes() + mine.x.bytes();
     mine.device->arguments.read_once = !fits_l2(mine.device->bytes);
-    PersistentPart<double>& view = mine.device->arguments.part[mine.number_there];
+    PersistentPart<double>& view = mine.view;
     view.rows = mine.csr.rows;
     view.boundary_rows = parts_[p].boundary_rows;
     view.row_offsets = mine.csr.row_offsets.data();
@@ -300,16 +298,8 @@ class PersistentMachine final : public Machine {
     view.neighbour = mine.neighbours.data();
     view.runs = static_cast<int>(runs.size());
     view.run = mine.runs.data();
-    view.product.tile_count = static_cast<int>(mine.unstarted.size());
-    view.product.tile_items = mine.tile_items;
-    view.product.tiles = mine.tiles.data();
-    view.product.row_offsets = view.row_offsets;
-    view.product.column_indices = view.column_indices;
-    view.product.values = view.values;
-    view.product.partial_sums = mine.partial_sums.data();
-    view.product.unstarted = mine.unstarted.data();
-    view.boundary_warps = mine.boundary_warps;
     view.arrivals = mine.arrivals.data() + p;
+    mine.device->arguments.part[mine.number_there] = view;
   }
 
   // Throws where a wait has timed out.
