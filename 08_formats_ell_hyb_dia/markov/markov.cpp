@@ -27,21 +27,19 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// A kernel set up for P', and its vectors.
+// A kernel set up for P'.
 template <typename T>
-struct Machine {
-  std::unique_ptr<Spmv<T>> product;
-  std::unique_ptr<MarkovVectors<T>> vectors;
-
-  Machine(const Kernel& kernel, const Problem<T>& problem, MarkovRun<T>& run) {
-    Prepared<T> prepared = prepare(kernel, problem, device::Stream());
-    product = std::move(prepared.spmv);
-    run.setup_ms = prepared.setup_ms;
-    run.preprocess_ms = prepared.preprocess_ms;
-    run.choice = product->choice();
-    vectors = make_markov_vectors<T>(kernel.info.runs_on, problem.host.csr.rows);
+std::unique_ptr<Spmv<T>> set_up(const Kernel& kernel, const Problem<T>& problem,
+                                MarkovRun<T>& run) {
+  if (kernel.info.runs_on == RunsOn::kHost) {
+    throw Unsuitable("it runs on the host, and an iteration stays on the device");
   }
-};
+  Prepared<T> prepared = prepare(kernel, problem, device::Stream());
+  run.setup_ms = prepared.setup_ms;
+  run.preprocess_ms = prepared.preprocess_ms;
+  run.choice = prepared.spmv->choice();
+  return std::move(prepared.spmv);
+}
 
 double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -194,11 +192,11 @@ template <typename T>
 MarkovRun<T> Chain<T>::stationary(const Kernel& kernel) const {
   const Index n = rates.csr.rows;
   MarkovRun<T> run;
-  Machine<T> machine(kernel, problem, run);
-  MarkovVectors<T>& x = *machine.vectors;
+  const auto product = set_up(kernel, problem, run);
+  MarkovVectors<T> x(n);
   const std::vector<T> alike(n, static_cast<T>(1.0 / n));
   x.start(alike);
-  x.step(*machine.product);  // a kernel's first launch costs more than the others
+  x.step(*product);  // a kernel's first launch costs more than the others
   x.change();
   x.start(alike);
   x.wait();
@@ -207,7 +205,7 @@ MarkovRun<T> Chain<T>::stationary(const Kernel& kernel) const {
   for (run.converged = false; !run.converged && run.steps < options.max_steps;) {
     // The host waits for the device only here, once in so many steps.
     const long long steps = std::min<long long>(options.check_every, options.max_steps - run.steps);
-    for (long long i = 0; i < steps; ++i) x.step(*machine.product);
+    for (long long i = 0; i < steps; ++i) x.step(*product);
     run.steps += steps;
     const auto [change, sum] = x.change();
     run.change = change;
@@ -234,19 +232,19 @@ MarkovRun<T> Chain<T>::transient(const Kernel& kernel, double time, Index start)
   if (end - 1 > options.max_steps) throw too_long(static_cast<double>(end - 1));
 
   MarkovRun<T> run;
-  Machine<T> machine(kernel, problem, run);
-  MarkovVectors<T>& x = *machine.vectors;
+  const auto product = set_up(kernel, problem, run);
+  MarkovVectors<T> x(rates.csr.rows);
   std::vector<T> first(rates.csr.rows, T{0});
   first[start] = 1;
   x.start(first);
-  x.step(*machine.product);
+  x.step(*product);
   x.add_to_total(T{1});
   x.start(first);
   x.wait();
 
   const auto begin = std::chrono::steady_clock::now();
   for (long long moment = 0; moment < end; ++moment) {
-    if (moment > 0) x.step(*machine.product);
+    if (moment > 0) x.step(*product);
     if (moment >= poisson.first) {
       x.add_to_total(static_cast<T>(poisson.weights[moment - poisson.first]));
     }

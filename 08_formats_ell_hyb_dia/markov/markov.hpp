@@ -52,7 +52,8 @@ struct MarkovVerdict {
   double distance = -1;  // from the dense solution: the sum of differences; -1: too many states
 };
 
-// A chain on the device, and what is asked of it.
+// A chain on the device, and what is asked of it, with kernels that run there: of others it throws
+// Unsuitable.
 template <typename T>
 struct Chain {
   // Throws InputError, naming the column, if `its_rates` is not a chain.

@@ -1,9 +1,11 @@
 // `spmv stationary` and `spmv transient`: the workload of step 08, with every kernel asked for.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
+#include <numeric>
 
 #include "harness/command.hpp"
 #include "harness/records.hpp"
@@ -28,17 +30,17 @@ struct ChainOptions : MarkovOptions {
   double time = 10;
 };
 
-// One kernel's result on one chain.
+// One kernel's result on one chain: that of a product, which must be right, then the iteration's.
 template <typename T>
 struct Outcome {
-  KernelInfo kernel;
+  Record product;
   MarkovRun<T> run;
   MarkovVerdict verdict;
-  std::string unsuitable;
-  std::optional<std::set<std::string>> functions;  // of its product (Record)
-  double step_bytes = 0;  // the product's: P' and x read once, the new x written once
 
-  bool good() const { return unsuitable.empty() && verdict.failure.empty(); }
+  bool good() const { return product.verified && verdict.failure.empty(); }
+  double steps() const { return static_cast<double>(run.steps); }
+  // P' and x read once, the new x written once.
+  double step_bytes() const { return product.compulsory_bytes; }
 };
 
 template <typename T>
@@ -67,18 +69,17 @@ class Workload {
     verify_only.measure = false;
     const Bench<T> bench(chain_.problem, verify_only);
     std::vector<Outcome<T>> outcomes;
+    bool right = true;
     {
       Progress progress;
       for (const Kernel* kernel : find_kernels(arguments_.kernels)) {
         outcomes.push_back(run(*kernel, bench, progress));
+        right &= outcomes.back().good() || outcomes.back().product.unsuitable;
       }
     }
     print(outcomes);
     if (!arguments_.json.empty()) append(outcomes);
-    for (const Outcome<T>& outcome : outcomes) {
-      if (outcome.unsuitable.empty() && !outcome.good()) return 1;
-    }
-    return 0;
+    return right ? 0 : 1;
   }
 
  private:
@@ -86,21 +87,16 @@ class Workload {
 
   Outcome<T> run(const Kernel& kernel, const Bench<T>& bench, Progress& progress) {
     Outcome<T> outcome;
-    outcome.kernel = kernel.info;
+    outcome.product.kernel = kernel.info;
     chain_.options.progress = [&](long long steps, double change) {
       progress.show(fmt::format("{} of {}: {}: step {}{}", name_, chain_.rates.source.name,
                                 kernel.info.name, steps,
                                 is_stationary() ? fmt::format(", change {:.1e}", change) : ""));
     };
     try {
-      const Record product = bench.run(kernel);  // no iteration with a product that is wrong
-      if (product.unsuitable) outcome.unsuitable = product.failure;
-      if (!product.verified) {
-        outcome.verdict.failure = product.failure;
-        return outcome;
-      }
-      outcome.step_bytes = product.compulsory_bytes;
-      outcome.functions = product.functions;
+      outcome.product = bench.run(kernel);  // no iteration with a product that is wrong
+      outcome.verdict.failure = outcome.product.failure;
+      if (!outcome.product.verified) return outcome;
       if (is_stationary()) {
         outcome.run = chain_.stationary(kernel);
         outcome.verdict = chain_.judge_stationary(outcome.run);
@@ -108,6 +104,9 @@ class Workload {
         outcome.run = chain_.transient(kernel, time_, kStart);
         outcome.verdict = chain_.judge_transient(outcome.run, time_, kStart);
       }
+    } catch (const Unsuitable& error) {
+      outcome.product.unsuitable = true;
+      outcome.verdict.failure = error.what();
     } catch (const device::DeviceError& error) {
       outcome.verdict.failure = error.what();
     }
@@ -131,99 +130,90 @@ class Workload {
     }
     double slowest = 0;
     for (const Outcome<T>& o : outcomes) {
-      if (o.good() && timed(o)) slowest = std::max(slowest, o.run.milliseconds);
+      if (o.good()) slowest = std::max(slowest, o.run.milliseconds);
     }
-    std::vector<std::string> legend{
-        kGpu ? "step: a product and what goes with it, checks included."
-             : fmt::format("MB per step: P' and x read once, the new x written once{}",
-                           slowest > 0 ? "; ms: of this CPU." : ".")};
-    if (is_stationary()) {
-      legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", chain_.rate));
-    }
-    if (q.rows <= kDenseStates) {
-      legend.emplace_back("off: the sum of differences from a dense solution.");
-    }
-    fmt::print("{}\n", fmt::join(legend, "\n"));
+    fmt::print("{}\n", kGpu ? "step: a product and what goes with it, checks included."
+                            : "MB per step: P' and x read once, the new x written once.");
+    if (is_stationary()) fmt::print("residual: the sum of |Q' x| over {:.4g}.\n", chain_.rate);
+    const bool is_small = q.rows <= kDenseStates;
+    if (is_small) fmt::print("off: the sum of differences from a dense solution.\n");
 
-    std::vector<std::string> header{"step", "kernel", "steps"};
-    const std::vector<std::string> per_step =
-        kGpu ? std::vector<std::string>{"setup ms", "us per step"}
-             : std::vector<std::string>{"MB per step", "MB in all"};
-    header.insert(header.end(), per_step.begin(), per_step.end());
-    if (slowest > 0) header.insert(header.end(), {"ms", "times as fast"});
-    if (is_stationary()) header.emplace_back("residual");
-    header.emplace_back("sum - 1");
-    if (q.rows <= kDenseStates) header.emplace_back("off");
+    std::vector<Column> columns{
+        {"steps", [](const auto& o) { return std::to_string(o.run.steps); }}};
+    const auto add = [&](bool has, const char* head, const auto& text) {
+      if (has) columns.push_back({head, text});
+    };
+    add(kGpu, "setup ms",
+        [](const auto& o) { return number(o.run.setup_ms + o.run.preprocess_ms); });
+    add(kGpu, "us per step",
+        [](const auto& o) { return number(1e3 * o.run.milliseconds / std::max(o.steps(), 1.0)); });
+    add(kGpu, "ms", [](const auto& o) { return number(o.run.milliseconds); });
+    add(kGpu, "times as fast",
+        [slowest](const auto& o) { return fmt::format("{:.2f}", slowest / o.run.milliseconds); });
+    add(!kGpu, "MB per step", [](const auto& o) { return number(o.step_bytes() / 1e6); });
+    add(!kGpu, "MB in all", [](const auto& o) { return number(o.steps() * o.step_bytes() / 1e6); });
+    add(is_stationary(), "residual",
+        [](const auto& o) { return fmt::format("{:.0e}", o.verdict.residual); });
+    add(true, "sum - 1", [](const auto& o) { return fmt::format("{:.0e}", o.verdict.sum_error); });
+    add(is_small, "off", [](const auto& o) {
+      return o.verdict.distance < 0 ? "" : fmt::format("{:.0e}", o.verdict.distance);
+    });
+    std::vector<std::string> header{"step", "kernel"};
+    for (const Column& column : columns) header.push_back(column.head);
     Table table(header);
     for (const Outcome<T>& o : outcomes) {
-      std::vector<std::string> row{o.kernel.step ? fmt::format("{:02}", o.kernel.step) : "--",
-                                   o.run.choice.empty()
-                                       ? o.kernel.name
-                                       : fmt::format("{} ({})", o.kernel.name, o.run.choice)};
-      if (o.good()) {
-        const auto steps = static_cast<double>(o.run.steps);
-        row.push_back(std::to_string(o.run.steps));
-        row.push_back(number(kGpu ? o.run.setup_ms + o.run.preprocess_ms : o.step_bytes / 1e6));
-        row.push_back(number(kGpu ? 1e3 * o.run.milliseconds / std::max(steps, 1.0)
-                                  : steps * o.step_bytes / 1e6));
-        if (slowest > 0) {
-          row.push_back(timed(o) ? number(o.run.milliseconds) : "");
-          row.push_back(timed(o) ? fmt::format("{:.2f}", slowest / o.run.milliseconds) : "");
-        }
-        if (is_stationary()) row.push_back(fmt::format("{:.0e}", o.verdict.residual));
-        row.push_back(fmt::format("{:.0e}", o.verdict.sum_error));
-        row.push_back(o.verdict.distance < 0 ? "" : fmt::format("{:.0e}", o.verdict.distance));
-      } else {
-        row.push_back(o.unsuitable.empty() ? "WRONG" : "unsuitable");
-      }
-      row.resize(header.size());
+      const KernelInfo& kernel = o.product.kernel;
+      std::vector<std::string> row{
+          kernel.step ? fmt::format("{:02}", kernel.step) : "--",
+          kernel.name + (o.run.choice.empty() ? "" : fmt::format(" ({})", o.run.choice))};
+      for (const Column& column : columns) row.push_back(o.good() ? column.text(o) : "");
+      if (!o.good()) row[2] = o.product.unsuitable ? "unsuitable" : "WRONG";
       table.add(std::move(row));
     }
     table.print(std::cout, 2);
     std::cout.flush();
     for (const Outcome<T>& o : outcomes) {
       if (o.good()) continue;
-      fmt::print("{} {}: {}\n", o.kernel.name,
-                 o.unsuitable.empty() ? "FAILED" : "does not suit this matrix",
-                 o.unsuitable.empty() ? o.verdict.failure : o.unsuitable);
+      fmt::print("{} {}: {}\n", o.product.kernel.name,
+                 o.product.unsuitable ? "does not suit this matrix" : "FAILED", o.verdict.failure);
     }
     print_likeliest(outcomes);
   }
 
-  // A simulated GPU's time says nothing.
-  static bool timed(const Outcome<T>& o) { return kGpu || o.kernel.runs_on == RunsOn::kHost; }
+  struct Column {
+    std::string head;
+    std::function<std::string(const Outcome<T>&)> text;
+  };
 
   void print_likeliest(const std::vector<Outcome<T>>& outcomes) const {
-    for (const Outcome<T>& o : outcomes) {
-      if (!o.good()) continue;
-      const std::vector<T>& x = o.run.distribution;
-      std::vector<Index> order(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) order[i] = static_cast<Index>(i);
-      const std::size_t count = std::min<std::size_t>(3, x.size());
-      std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
-                        order.end(), [&x](Index a, Index b) { return x[a] > x[b]; });
-      fmt::print("Likeliest:");
-      for (std::size_t i = 0; i < count; ++i) {
-        fmt::print("{} state {} with {:.4f}", i ? "," : "", order[i],
-                   static_cast<double>(x[order[i]]));
-      }
-      fmt::print("\n");
-      return;
+    const auto first = std::find_if(outcomes.begin(), outcomes.end(),
+                                    [](const Outcome<T>& o) { return o.good(); });
+    if (first == outcomes.end()) return;
+    const std::vector<T>& x = first->run.distribution;
+    std::vector<Index> order(x.size());
+    std::iota(order.begin(), order.end(), Index{0});
+    const auto shown = order.begin() + std::min<std::ptrdiff_t>(3, std::ssize(x));
+    std::partial_sort(order.begin(), shown, order.end(),
+                      [&x](Index a, Index b) { return x[a] > x[b]; });
+    std::vector<std::string> texts;
+    for (auto state = order.begin(); state != shown; ++state) {
+      texts.push_back(fmt::format("state {} with {:.4f}", *state, x[*state]));
     }
+    fmt::print("Likeliest: {}\n", fmt::join(texts, ", "));
   }
 
   void append(const std::vector<Outcome<T>>& outcomes) const {
     Records records(arguments_.environment);
     for (const Outcome<T>& o : outcomes) {
       if (!o.good()) continue;
-      records.add(name_, o.kernel, o.run.choice, chain_.rates.source, chain_.rates.csr.rows,
+      records.add(name_, o.product.kernel, o.run.choice, chain_.rates.source, chain_.rates.csr.rows,
                   chain_.rates.csr.cols, chain_.rates.csr.nnz(), arguments_.precision);
-      if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
+      if (o.product.functions) records.add_code(*o.product.functions);
       records.add_number("tolerance", chain_.options.tolerance);
       if (!is_stationary()) records.add_number("chain_time", time_);
-      records.add_number("steps", static_cast<double>(o.run.steps));
-      records.add_number("compulsory_bytes", o.step_bytes);
-      if (timed(o)) {
+      records.add_number("steps", o.steps());
+      records.add_number("compulsory_bytes", o.step_bytes());
+      if (kGpu) {  // a simulated GPU's time says nothing
         records.add_number("setup_ms", o.run.setup_ms);
         records.add_number("preprocess_ms", o.run.preprocess_ms);
         records.add_number("total_ms", o.run.milliseconds);

@@ -1,7 +1,6 @@
-// The vectors of an iteration x -> P' x, in device memory or, for a kernel of the host, in its own.
+// The vectors of an iteration x -> P' x, in device memory.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "harness/kernel.hpp"
@@ -11,26 +10,28 @@ namespace spmv {
 template <typename T>
 class MarkovVectors {
  public:
-  virtual ~MarkovVectors() = default;
+  explicit MarkovVectors(Index n);  // elements of each
 
   // x, and a total of zero.
-  virtual void start(const std::vector<T>& x) = 0;
-  // x = A x; asynchronous on a device, as are the next two.
-  virtual void step(Spmv<T>& a) = 0;
-  virtual void rescale(T factor) = 0;       // x = factor x
-  virtual void add_to_total(T weight) = 0;  // total += weight x
+  void start(const std::vector<T>& x);
+  // x = A x; asynchronous, as are the next two.
+  void step(Spmv<T>& a);
+  void rescale(T factor);       // x = factor x
+  void add_to_total(T weight);  // total += weight x
   // The sum of |x - x before the last step|, and that of x. Waits.
   struct Change {
     double change = 0, sum = 0;
   };
-  virtual Change change() = 0;
-  virtual void wait() = 0;
-  virtual std::vector<T> x() = 0;
-  virtual std::vector<T> total() = 0;
-};
+  Change change();
+  void wait() { stream_.synchronize(); }
+  std::vector<T> x();
+  std::vector<T> total();
 
-// Of `n` elements each, for a kernel that runs there.
-template <typename T>
-std::unique_ptr<MarkovVectors<T>> make_markov_vectors(RunsOn where, Index n);
+ private:
+  Index n_;
+  device::Buffer<T> before_, x_, total_;
+  device::Buffer<double> parts_, sums_;
+  device::Stream stream_;
+};
 
 }  // namespace spmv
