@@ -42,8 +42,8 @@ class MpiTransport final : public Transport {
   void receive(StepOnGpu&, int) override {}
   void complete(StepOnGpu& gpu, int k) override {
     const std::vector<Halo>& halos = gpu.part.halos;
-    std::size_t count = 0;
-    for (const Halo& halo : halos) count += halo.columns.size();
+    const Index begin = halos.empty() ? gpu.part.local_cols : halos.front().ghost_begin;
+    const std::size_t count = gpu.part.local_cols - begin;
     if (inbox_.size() < count) inbox_ = device::Pinned<double>(count);
     gpu.comm.synchronize();  // the outbox is full, the inbox has been read
     std::vector<MPI_Request> requests;
@@ -58,8 +58,7 @@ class MpiTransport final : public Transport {
       ghost += halo.count();
     }
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-    if (halos.empty()) return;
-    copy_entries(gpu.x(k) + halos.front().ghost_begin, inbox_.data(), count, gpu.comm);
+    copy_entries(gpu.x(k) + begin, inbox_.data(), count, gpu.comm);
   }
 
  private:
@@ -201,13 +200,17 @@ class Ranks final : public Processes {
 
 // --- The program ---------------------------------------------------------------------------------
 
-// Reads the command line; returns the help, if it asks for that.
-std::optional<std::string> parse(int argc, char** argv, Options& options,
-                                 CommandArguments& arguments) {
+void main_program(int argc, char** argv, Ranks& ranks) {
+  Options options;
+  options.gpus = {ranks.count()};
+  options.exchanges = {"mpi"};
+  options.steps = 10;
+  CommandArguments arguments;
+  arguments.matrices = {""};
   CommandLine line("spmv_mpi",
                    "y = A x, x = factor y, on as many ranks as mpirun starts, a GPU each.");
-  std::string matrix;
-  line.add("-m,--matrix", matrix, "a file, a generator or a name of the papers", {required()});
+  line.add("-m,--matrix", arguments.matrices[0], "a file, a generator or a name of the papers",
+           {required()});
   line.add("-k,--kernel", arguments.kernels, "of the product on each GPU (pcsr_one_pass)");
   line.add("--exchange", options.exchanges[0],
            "mpi (from host to host) or nccl (from GPU to GPU; each rank has a GPU of its own)",
@@ -218,27 +221,12 @@ std::optional<std::string> parse(int argc, char** argv, Options& options,
            "quarter of what is available",
            {size_in_bytes()});
   line.add("--json", arguments.json, "append a record to this file (JSON Lines)");
-  if (const auto help = line.parse(argc, argv)) return help;
-  arguments.matrices = {matrix};
-#ifndef HAVE_NCCL
-  if (options.exchanges[0] == "nccl") {
-    throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
-  }
-#endif
-  return {};
-}
-
-void main_program(int argc, char** argv, Ranks& ranks) {
-  Options options;
-  options.gpus = {ranks.count()};
-  options.exchanges = {"mpi"};
-  options.steps = 10;
-  CommandArguments arguments;
   std::optional<std::string> help;
-  ranks.together([&] { help = parse(argc, argv, options, arguments); });
+  ranks.together([&] { help = line.parse(argc, argv); });
   const bool is_first = ranks.number() == 0;
   if (help && is_first) fmt::print("{}", *help);
   if (help) return;
+  ranks.uses_nccl = options.exchanges[0] == "nccl";
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number(), MPI_INFO_NULL, &here);
@@ -255,9 +243,13 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   });
   MPI_Allreduce(MPI_IN_PLACE, &share_gpus, 1, MPI_CXX_BOOL, MPI_LOR, MPI_COMM_WORLD);
   if (is_first) print_environment(std::cout, arguments.environment);
-  const std::string& exchange = options.exchanges[0];
   ranks.together([&] {
-    if (exchange == "nccl" && share_gpus) {
+#ifndef HAVE_NCCL
+    if (ranks.uses_nccl) {
+      throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
+    }
+#endif
+    if (ranks.uses_nccl && share_gpus) {
       throw InputError("--exchange nccl: ranks share GPUs; use --exchange mpi");
     }
   });
@@ -265,8 +257,6 @@ void main_program(int argc, char** argv, Ranks& ranks) {
     if (is_first) fmt::print("ranks share GPUs: right, but no times of theirs are recorded\n");
     arguments.json.clear();
   }
-  ranks.uses_nccl = exchange == "nccl";
-
   measure(options, arguments, ranks);
 }
 
