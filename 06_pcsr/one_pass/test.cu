@@ -139,6 +139,30 @@ void check_ready(const Tiles<T>& tiles, const std::vector<int>& offsets, unsigne
   }
 }
 
+// Tiles have every row and nonzero once. on_cut(s, row): tile s ends within this row.
+template <typename OnCut>
+void check_order(const std::vector<Tile>& tiles, const std::vector<int>& offsets,
+                 const OnCut& on_cut) {
+  CHECK(tiles.front().row == 0);
+  CHECK(tiles.front().nnz_begin == 0);
+  CHECK(tiles.back().row == static_cast<int>(offsets.size()) - 1);
+  CHECK(tiles.back().nnz_begin == offsets.back());
+  for (std::size_t s = 0; s + 1 < tiles.size(); ++s) {
+    const Tile& end = tiles[s + 1];
+    const int row = end.row & ~kCutRow;
+    CAPTURE(s, row);
+    CHECK((tiles[s].row & ~kCutRow) <= row);
+    CHECK(tiles[s].nnz_begin <= end.nnz_begin);
+    if (end.row < 0) {
+      on_cut(s, row);
+      CHECK(end.nnz_begin > offsets[row]);
+      CHECK(end.nnz_begin < offsets[row + 1]);
+    } else {
+      CHECK(end.nnz_begin == offsets[row]);
+    }
+  }
+}
+
 TEST_CASE("one pass: tiles have every row and nonzero once, and none too many", "[06]") {
   constexpr int kTileItems = 50;
   for (const int overhang : {0, 20, 100}) {
@@ -150,23 +174,9 @@ TEST_CASE("one pass: tiles have every row and nonzero once, and none too many", 
       const Tiles<float> found(offsets, kTileItems, overhang);
       check_ready(found, offsets, kTileItems);
       const std::vector<Tile> tiles = found.tiles.download();
-      CHECK(tiles.front().row == 0);
-      CHECK(tiles.front().nnz_begin == 0);
-      CHECK(tiles.back().row == static_cast<int>(lengths.size()));
-      CHECK(tiles.back().nnz_begin == offsets.back());
+      check_order(tiles, offsets, [&](std::size_t, int row) { CHECK(lengths[row] >= overhang); });
       for (std::size_t s = 0; s + 1 < tiles.size(); ++s) {
-        const int row = tiles[s + 1].row & ~kCutRow;
-        CAPTURE(s, row);
-        CHECK((tiles[s].row & ~kCutRow) <= row);
-        CHECK(tiles[s].nnz_begin <= tiles[s + 1].nnz_begin);
         CHECK(tiles[s + 1].nnz_begin - tiles[s].nnz_begin <= kTileItems + overhang);
-        if (tiles[s + 1].row < 0) {
-          CHECK(lengths[row] >= overhang);
-          CHECK(tiles[s + 1].nnz_begin > offsets[row]);
-          CHECK(tiles[s + 1].nnz_begin < offsets[row + 1]);
-        } else {
-          CHECK(tiles[s + 1].nnz_begin == offsets[row]);
-        }
       }
     }
   }
@@ -282,23 +292,9 @@ void check_block_tiles(const Lengths& lengths, int warps, unsigned block_items) 
   Buffer<Tile> parts_device("parts", blocks * warps + 1);
   device::launch(find_parts_kernel<T>, {dim3(blocks * warps / 4 + 1), dim3(128)}, blocks, warps,
                  block_items, input.host.rows, input.a.row_offsets.data(), parts_device.data());
-  const std::vector<Tile> parts = parts_device.download();
-  CHECK(parts.front().row == 0);
-  CHECK(parts.back().row == input.host.rows);
-  for (std::size_t s = 0; s + 1 < parts.size(); ++s) {
-    const Tile& end = parts[s + 1];
-    const int row = end.row & ~kCutRow;
-    CAPTURE(s, row);
-    CHECK((parts[s].row & ~kCutRow) <= row);
-    CHECK(parts[s].nnz_begin <= end.nnz_begin);
-    if (end.row < 0) {
-      CHECK((s + 1) % warps != 0);  // blocks have whole rows
-      CHECK(end.nnz_begin > offsets[row]);
-      CHECK(end.nnz_begin < offsets[row + 1]);
-    } else {
-      CHECK(end.nnz_begin == offsets[row]);
-    }
-  }
+  check_order(parts_device.download(), offsets, [&](std::size_t s, int) {
+    CHECK((s + 1) % warps != 0);  // blocks have whole rows
+  });
   for (const T beta : {T{0}, T{2}}) {
     input.y.upload(input.y0);
     OnePassArguments<T> arguments = input.arguments();
@@ -735,17 +731,15 @@ TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows 
   STATIC_REQUIRE(rows_width(4'000, 7'500'000, {2'500, {}, 0, 0, 0}, false) == 8);
 }
 
-// What a sample says of the columns of `rows` rows with `columns` each.
-RowsStatistics statistics_of_columns(int rows, const std::vector<int>& columns) {
-  const int length = static_cast<int>(columns.size()) / rows;
-  const std::vector<int> offsets = offsets_of(Lengths(rows, length));
+// What two blocks find out about rows with these offsets, and their columns unless there are none.
+RowsStatistics statistics_of(const std::vector<int>& offsets, const std::vector<int>& columns) {
   const Buffer<int> row_offsets("row_offsets", offsets);
   const Buffer<int> column_indices("column_indices", columns);
   Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
-  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
-                 offsets.back(), row_offsets.data(), static_cast<Tile*>(nullptr),
-                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
-                 statistics.data(), column_indices.data());
+  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u,
+                 static_cast<int>(offsets.size()) - 1, offsets.back(), row_offsets.data(),
+                 static_cast<Tile*>(nullptr), static_cast<PartialSum<float>*>(nullptr),
+                 static_cast<unsigned*>(nullptr), statistics.data(), column_indices.data());
   const std::vector<RowsStatistics> found = statistics.download();
   RowsStatistics both = found[0];
   both.add(found[1]);
@@ -754,14 +748,14 @@ RowsStatistics statistics_of_columns(int rows, const std::vector<int>& columns) 
 
 TEST_CASE("one pass: a sample of columns tells whether rows share x with their neighbours",
           "[06]") {
-  constexpr int kRows = 1'000;
-  constexpr int kLength = 6;
+  static constexpr int kRows = 1'000;
+  static constexpr int kLength = 6;
   const auto found = [](const auto& column) {
     std::vector<int> columns;
     for (int row = 0; row < kRows; ++row) {
       for (int k = 0; k < kLength; ++k) columns.push_back(column(row, k));
     }
-    return statistics_of_columns(kRows, columns);
+    return statistics_of(offsets_of(Lengths(kRows, kLength)), columns);
   };
   const RowsStatistics banded = found([](int row, int k) { return row + k; });
   CHECK(banded.pairs >= kRows - 40);
@@ -773,7 +767,7 @@ TEST_CASE("one pass: a sample of columns tells whether rows share x with their n
   const RowsStatistics scattered = found([](int row, int k) { return 1'000 * row + k; });
   CHECK(!scattered.columns_are_near());
   CHECK(!scattered.columns_cross());
-  CHECK(!statistics_of_columns(1, {0, 1}).columns_are_near());  // no pair
+  CHECK(!statistics_of({0, 2}, {0, 1}).columns_are_near());  // no pair
 }
 
 TEST_CASE("one pass: large matrices have tiles in waves, as the device's memory and L1 ask",
@@ -890,16 +884,8 @@ TEST_CASE("one pass: more lanes where they save later iterations, in the L2", "[
 
 TEST_CASE("one pass: statistics of row lengths", "[06]") {
   const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
-  const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
   const auto rows = static_cast<int>(lengths.size());
-  Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
-  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
-                 offsets_of(lengths).back(), row_offsets.data(), static_cast<Tile*>(nullptr),
-                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
-                 statistics.data(), static_cast<const int*>(nullptr));
-  const std::vector<RowsStatistics> found = statistics.download();
-  RowsStatistics both = found[0];
-  both.add(found[1]);
+  const RowsStatistics both = statistics_of(offsets_of(lengths), {});
   CHECK(both.longest == 3000);
   CHECK(both.pairs == 0);
   for (int w = 0; w < kRowsWidths; ++w) {
