@@ -1,6 +1,6 @@
 // Step 10, what it is for: A x = b on several GPUs by conjugate gradients, one kernel per GPU.
-//   nvcc -std=c++20 -arch=native -Xcompiler -fopenmp,-U__NVCC__ -I../common conjugate_gradients.cu
-//        ../common/sparse/*.cpp -lfmt -lz -o conjugate_gradients                 (one line)
+//   nvcc -std=c++20 -arch=native -DSPMV_CUDA -Xcompiler -fopenmp,-U__NVCC__ -I../common -lfmt -lz
+//        conjugate_gradients.cu ../common/{sparse,device}/*.cpp -o conjugate_gradients   (one line)
 //   ./conjugate_gradients MATRIX    on all GPUs (CUDA_VISIBLE_DEVICES=0,1: these two)
 // MATRIX: a file (symmetric and positive definite), or stencil3d:192x192x192,points=27 and the
 // like.
@@ -25,14 +25,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cuda/atomic>
 #include <numeric>
 #include <vector>
 
+#include "../06_pcsr/one_pass/spmv/rows.cuh"
+#include "device/devices.hpp"
+#include "device/launch.hpp"
 #include "sequential.hpp"
 
+namespace device = spmv::device;
+using device::check;
 constexpr int kMaxGpus = 16;          // bits of a mask, and elements of the tables in Part
 constexpr int kThreads = 768;         // per block, at most; one block per multiprocessor
 constexpr int kItems = 8;             // nonzeros per lane and window
@@ -143,19 +148,9 @@ __device__ Sums multiply(const Part& part, unsigned k, double* products) {
   };
   int column[kItems];
   double value[kItems];
-  const auto load_by = [&](int from, int last, const auto& read) {
-#pragma unroll
-    for (int j = 0; j < kItems; ++j) {
-      const int i = from + 32 * j + lane;
-      if (i < last) column[j] = read(&part.column_indices[i]), value[j] = read(&part.values[i]);
-    }
-  };
   const auto load = [&](int from, int last) {
-    if (part.read_once) {
-      load_by(from, last, [](const auto* p) { return __ldcs(p); });
-    } else {
-      load_by(from, last, [](const auto* p) { return *p; });
-    }
+    spmv::detail::load_items<32>(part.read_once, part.column_indices, part.values, from + lane,
+                                 last, column, value);
   };
   // Of a tile. Its first window begins with a whole sector: 8 columns, 32 bytes.
   const auto first_of = [](int its_begin) { return __shfl_sync(kAll, its_begin, 0); };
@@ -250,85 +245,63 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-void check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(status));
-  std::exit(1);
-}
-
 // A copy on the current GPU, which nothing frees before the program ends.
 template <typename T>
-T* to_gpu(const std::vector<T>& host, std::size_t first, std::size_t count) {
+T* to_gpu(const std::vector<T>& host, std::size_t first = 0, std::size_t count = SIZE_MAX) {
   T* data = nullptr;
+  count = std::min(count, host.size() - first);
   check(cudaMalloc(&data, (count + 1) * sizeof(T)), "allocating memory");
   check(cudaMemcpy(data, host.data() + first, count * sizeof(T), cudaMemcpyDefault), "copying");
   return data;
 }
-template <typename T>
-T* to_gpu(const std::vector<T>& host) {
-  return to_gpu(host, 0, host.size());
-}
 
 struct Problem {
-  std::vector<Part> parts;            // a GPU each, with as many nonzeros as the others
-  std::vector<cudaStream_t> streams;  // of each
-  int blocks, threads;                // of each grid
+  std::vector<Part> parts;              // a GPU each, with as many nonzeros as the others
+  std::vector<device::Stream> streams;  // of each
+  int blocks, threads;                  // of each grid
 };
 
 // Ready to run: x = 0, r = b. All entries of r that a GPU neither owns nor needs are NaN: one that
-// is missing or late spoils the result.
+// is missing or late spoils the result. Throws InputError where GPUs cannot reach each other.
 Problem prepare(const Csr& a, const Vector& b, int gpus) {
-  Problem problem{std::vector<Part>(gpus), std::vector<cudaStream_t>(gpus), 0, 0};
-  std::vector<int> owner;
+  Problem problem{std::vector<Part>(gpus), {}, 0, 0};
+  const std::vector<int> cuts = cut_by_nonzeros(a, gpus);
+  const std::vector<unsigned> receivers = receivers_of(a, cuts);
   int most_tiles = 0;
   for (int g = 0; g < gpus; ++g) {
-    const auto before = static_cast<int>(1LL * a.nnz() * (g + 1) / gpus);
-    const auto end = std::lower_bound(a.row_offsets.begin(), a.row_offsets.end(), before);
+    most_tiles = std::max(most_tiles, (cuts[g + 1] - cuts[g] + 31) / 32);
+  }
+  for (int g = 0; g < gpus; ++g) {
     Part& part = problem.parts[g];
-    part.gpu = g, part.gpus = gpus, part.first = static_cast<int>(owner.size());
-    owner.resize(g < gpus - 1 ? end - a.row_offsets.begin() : a.rows, g);
-    part.rows = static_cast<int>(owner.size()) - part.first, part.tiles = (part.rows + 31) / 32;
-    most_tiles = std::max(most_tiles, part.tiles);
-  }
-  // As the matrix is symmetric, a row's entry is read by the owners of those that the row reads.
-  std::vector<unsigned> receivers(a.rows);
-#pragma omp parallel for
-  for (int row = 0; row < a.rows; ++row) {
-    for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
-      receivers[row] |= 1u << owner[a.column_indices[j]];
-    }
-    receivers[row] &= ~(1u << owner[row]);
-  }
-  for (Part& part : problem.parts) {
-    const int g = part.gpu, nonzero = a.row_offsets[part.first];
-    std::vector<int> tile_order(part.tiles);
-    std::iota(tile_order.begin(), tile_order.end(), 0);
-    const auto interior =
-        std::stable_partition(tile_order.begin(), tile_order.end(), [&](int tile) {
-          unsigned all = 0;
-          for (int i = 32 * tile; i < std::min(32 * tile + 32, part.rows); ++i) {
-            all |= receivers[part.first + i];
-          }
-          part.neighbours |= all;
-          return all != 0;
-        });
-    part.boundary_tiles = static_cast<int>(interior - tile_order.begin());
-    std::vector<int> row_offsets(part.rows + 1);
-    for (int i = 0; i <= part.rows; ++i) row_offsets[i] = a.row_offsets[part.first + i] - nonzero;
+    part.gpu = g, part.gpus = gpus, part.first = cuts[g];
+    part.rows = cuts[g + 1] - cuts[g], part.tiles = (part.rows + 31) / 32;
+    std::vector<int> tile_order(part.tiles), row_offsets(part.rows + 1);
+    std::vector<unsigned> readers(part.tiles);  // of each tile: its rows' receivers
     Vector r(a.rows, NAN);
     for (int i = 0; i < a.rows; ++i) {
-      if (owner[i] == g || (receivers[i] >> g & 1) != 0) r[i] = b[i];
+      const bool is_own = cuts[g] <= i && i < cuts[g + 1];
+      if (is_own) readers[(i - cuts[g]) / 32] |= receivers[i], part.neighbours |= receivers[i];
+      if (is_own || (receivers[i] >> g & 1) != 0) r[i] = b[i];
     }
-    int processors = 0, l2_bytes = 0;
-    check(cudaSetDevice(g), "choosing a GPU");
-    check(cudaStreamCreateWithFlags(&problem.streams[g], cudaStreamNonBlocking), "a stream");
+    const int nonzero = a.row_offsets[part.first];
+    for (int i = 0; i <= part.rows; ++i) row_offsets[i] = a.row_offsets[part.first + i] - nonzero;
+    std::iota(tile_order.begin(), tile_order.end(), 0);
+    const auto interior = std::stable_partition(tile_order.begin(), tile_order.end(),
+                                                [&](int tile) { return readers[tile] != 0; });
+    part.boundary_tiles = static_cast<int>(interior - tile_order.begin());
+    for (int other = 0; other < gpus; ++other) {
+      if (other == g || device::enable_peer_access(g, other)) continue;
+      throw spmv::InputError("GPUs have no access to each other's memory");
+    }
+    const device::OnDevice on(g);
+    problem.streams.emplace_back();
     check(cudaFuncSetAttribute(solve_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                kSharedBytes),
           "shared memory");
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g), "asking");
-    check(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, g), "asking");
+    const int processors = device::attribute(cudaDevAttrMultiProcessorCount);
     problem.blocks = std::min(g == 0 ? most_tiles : problem.blocks, processors);
-    part.read_once = 12.0 * row_offsets.back() + 40.0 * part.rows > 0.75 * l2_bytes;
+    part.read_once = 12.0 * row_offsets.back() + 40.0 * part.rows >
+                     0.75 * device::attribute(cudaDevAttrL2CacheSize);
     part.tile_order = to_gpu(tile_order), part.row_offsets = to_gpu(row_offsets);
     part.receivers = to_gpu(receivers, part.first, part.rows);
     part.column_indices = to_gpu(a.column_indices, nonzero, row_offsets.back());
@@ -356,15 +329,14 @@ Problem prepare(const Csr& a, const Vector& b, int gpus) {
 Result solve(const Problem& problem, double limit) {
   Result result{};
   for (const Part& part : problem.parts) {  // all are launched before any is waited for
-    cudaLaunchAttribute cooperative{};
-    cooperative.id = cudaLaunchAttributeCooperative, cooperative.val.cooperative = 1;
-    cudaLaunchConfig_t config{dim3(problem.blocks),      dim3(problem.threads), kSharedBytes,
-                              problem.streams[part.gpu], &cooperative,          1};
-    check(cudaSetDevice(part.gpu), "choosing a GPU");
-    check(cudaLaunchKernelEx(&config, solve_kernel, part, limit), "launching");
+    const device::OnDevice on(part.gpu);
+    device::launch_cooperative(solve_kernel,
+                               {dim3(problem.blocks), dim3(problem.threads), kSharedBytes,
+                                problem.streams[part.gpu].get()},
+                               part, limit);
   }
   for (const Part& part : problem.parts) {
-    check(cudaStreamSynchronize(problem.streams[part.gpu]), "running");
+    problem.streams[part.gpu].synchronize();
     check(cudaMemcpy(&result, part.result, sizeof result, cudaMemcpyDefault), "copying");
   }
   return result;
@@ -386,12 +358,8 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "usage: conjugate_gradients MATRIX, with 1 to 16 GPUs\n");
     return 2;
   }
-  const Csr a = load(argv[1]);
+  const Csr a = load(argv[1]).csr;
   const Vector b = make_b(a.rows);
-  for (int i = 0; i < gpus * gpus; ++i) {  // each reaches the memory of all
-    check(cudaSetDevice(i / gpus), "choosing a GPU");
-    if (i / gpus != i % gpus) check(cudaDeviceEnablePeerAccess(i % gpus, 0), "peer access");
-  }
   const double limit = kTolerance * kTolerance * dot(b, b);
   const Problem problem = prepare(a, b, gpus);
   for (const Part& part : problem.parts) {
@@ -406,7 +374,7 @@ int main(int argc, char** argv) try {
               result.iterations, sequential_iterations(a, b, limit), residual,
               right ? "verified" : "WRONG");
   return right ? 0 : 1;
-} catch (const spmv::InputError& error) {
+} catch (const std::exception& error) {
   std::fprintf(stderr, "error: %s: %s\n", argv[1], error.what());
   return 2;
 }

@@ -11,15 +11,14 @@ $(MINIMAL): $(filter $(OUT)/common/simt/%,$(common_objects)) $(call object,$(MIN
 	$(link)
 endif
 
-# The solver: the program's own objects are those of the matrix loader.
+# The solver, and its comparison with the host's (GPUs only).
 SOLVER := $(OUT)/10_multigpu/conjugate_gradients
-ifeq ($(BACKEND),cuda)
-$(SOLVER): $(ROOT)/10_multigpu/conjugate_gradients.cu $(filter $(OUT)/common/sparse/%,$(common_objects))
-	@mkdir -p $(@D) && $(NVCC) -std=c++20 $(filter -arch%,$(NVCC_FLAGS)) $(if $(filter native,$(CUDA_ARCHS)),,-arch=sm_$(firstword $(CUDA_ARCHS))) -Xcompiler -fopenmp $(INCLUDES) $^ $(EXTRA_LIBRARIES) -lz -o $@
-else
-$(SOLVER): $(filter $(OUT)/common/simt/% $(OUT)/common/sparse/%,$(common_objects)) $(call object,$(ROOT)/10_multigpu/conjugate_gradients.cu)
+$(SOLVER): $(foreach d,simt sparse device,$(filter $(OUT)/common/$d/%,$(common_objects))) $(call object,$(ROOT)/10_multigpu/conjugate_gradients.cu)
 	$(link)
-endif
+SOLVERS_COMPARED := $(OUT)/10_multigpu/solvers_compared
+$(SOLVERS_COMPARED): LIBRARIES += -lcublas $(NCCL_LIBRARIES)
+$(SOLVERS_COMPARED): $(common_objects) $(call object,$(ROOT)/10_multigpu/solvers_compared.cu)
+	$(link)
 
 # The kernels with one mistake each, for test_mutants.cu.
 MUTANTS := $(OUT)/10_multigpu/mutants.cuh

@@ -1,5 +1,5 @@
-// Step 10: what the solver is given and compared with on the host: matrix and right side, the
-// iterations of a sequential solver, the residual.
+// Step 10: what the solver is given and compared with on the host: matrix and right side, who owns
+// and who reads which entry, the iterations of a sequential solver, the residual.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@ using Vector = std::vector<double>;
 constexpr int kMostIterations = 100000;
 
 // A file's matrix; of a generated one the pattern, with -1 and a diagonal that makes it definite.
-inline Csr load(const char* name) {
+inline spmv::Matrix<double> load(const char* name) {
   auto matrix = spmv::load_matrix<double>(name);
   Csr& a = matrix.csr;
   if (a.rows != a.cols || a.rows == 0) throw spmv::InputError("not a square matrix");
-  if (matrix.source.origin == spmv::MatrixSource::Origin::kFile) return a;
+  if (matrix.source.origin == spmv::MatrixSource::Origin::kFile) return matrix;
   int longest = 0;
   for (int row = 0; row < a.rows; ++row) longest = std::max(longest, a.row_length(row));
 #pragma omp parallel for
@@ -28,13 +28,42 @@ inline Csr load(const char* name) {
       a.values[j] = a.column_indices[j] == row ? longest - 1 : -1;
     }
   }
-  return a;
+  return matrix;
 }
 
 inline Vector make_b(int rows) {
   Vector b(rows);
   for (int i = 0; i < rows; ++i) b[i] = static_cast<double>(spmv::mix64(i)) * 0x1p-63 - 1;
   return b;
+}
+
+// GPU g owns rows cuts[g] to cuts[g + 1] - 1, before which are g / gpus of the nonzeros.
+inline std::vector<int> cut_by_nonzeros(const Csr& a, int gpus) {
+  std::vector<int> cuts;
+  for (int g = 0; g < gpus; ++g) {
+    const auto row = std::lower_bound(a.row_offsets.begin(), a.row_offsets.end(),
+                                      static_cast<int>(1LL * a.nnz() * g / gpus));
+    cuts.push_back(static_cast<int>(row - a.row_offsets.begin()));
+  }
+  cuts.push_back(a.rows);
+  return cuts;
+}
+
+// Of each row a bit per other GPU that reads its entry of r. As the matrix is symmetric, those are
+// the owners of the entries that the row reads.
+inline std::vector<unsigned> receivers_of(const Csr& a, const std::vector<int>& cuts) {
+  const auto bit_of_owner = [&](int row) {
+    return 1u << (std::upper_bound(cuts.begin(), cuts.end(), row) - cuts.begin() - 1);
+  };
+  std::vector<unsigned> receivers(a.rows);
+#pragma omp parallel for
+  for (int row = 0; row < a.rows; ++row) {
+    for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
+      receivers[row] |= bit_of_owner(a.column_indices[j]);
+    }
+    receivers[row] &= ~bit_of_owner(row);
+  }
+  return receivers;
 }
 
 inline double dot(const Vector& a, const Vector& b) {
