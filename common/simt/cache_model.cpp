@@ -1,8 +1,6 @@
 #include "simt/cache_model.hpp"
 
 #include <algorithm>
-#include <list>
-#include <unordered_map>
 #include <utility>
 
 #include "simt/engine.hpp"
@@ -16,7 +14,9 @@ const Gpu* find_gpu(const std::string& name) {
   return found == std::end(kGpus) ? nullptr : found;
 }
 
-// The sectors of a cache in the order of their last use.
+// The sectors of a cache in the order of their last use: entries in a ring, from the newest to the
+// oldest, that begins and ends with entry 0, and lists of those whose sectors have the same hash. 0
+// ends a list.
 class CacheModel::Cache {
  public:
   explicit Cache(std::size_t bytes) { resize(bytes); }
@@ -24,27 +24,28 @@ class CacheModel::Cache {
   // It is empty then.
   void resize(std::size_t bytes) {
     capacity_ = std::max<std::size_t>(bytes / kSectorBytes, 1);
-    place_.clear();
-    entries_.clear();
     written_back_ = 0;
+    if (entries_.size() > 1) std::fill(lists_.begin(), lists_.end(), 0);
+    entries_.assign(1, {});
   }
 
   // True if the sector was there. It is now, as the last one used.
   bool touch(std::uint64_t sector, bool write) {
-    const auto [it, is_new] = place_.try_emplace(sector);
-    if (!is_new) {
-      entries_.splice(entries_.begin(), entries_, it->second);
-    } else if (entries_.size() < capacity_) {
-      entries_.push_front({sector, false});
-    } else {  // in the place of the one that has not been used for longest
-      place_.erase(entries_.back().sector);
-      written_back_ += entries_.back().dirty;
-      entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
-      entries_.front() = {sector, false};
+    std::uint32_t at = list_of(sector);
+    while (at != 0 && entries_[at].sector != sector) at = entries_[at].next;
+    const bool found = at != 0;
+    if (found) {
+      take_out(at);
+    } else {
+      at = free_entry();
+      entries_[at] = {.sector = sector, .next = std::exchange(list_of(sector), at)};
     }
-    it->second = entries_.begin();
-    entries_.front().dirty |= write;
-    return !is_new;
+    Entry &entry = entries_[at], &ring = entries_[0];
+    entry.dirty |= write;
+    entry.newer = 0;
+    entry.older = std::exchange(ring.older, at);
+    entries_[entry.older].newer = at;
+    return found;
   }
 
   std::uint64_t take_written_back() { return std::exchange(written_back_, 0); }
@@ -56,12 +57,42 @@ class CacheModel::Cache {
 
  private:
   struct Entry {
-    std::uint64_t sector;
-    bool dirty;
+    std::uint64_t sector = 0;
+    std::uint32_t next = 0, newer = 0, older = 0;
+    bool dirty = false;
   };
+
+  std::uint32_t& list_of(std::uint64_t sector) {
+    return lists_[(sector * 0x9e3779b97f4a7c15u >> 32) & (lists_.size() - 1)];
+  }
+  void take_out(std::uint32_t at) {
+    entries_[entries_[at].newer].older = entries_[at].older;
+    entries_[entries_[at].older].newer = entries_[at].newer;
+  }
+  // If the cache is full, that which has not been used for longest.
+  std::uint32_t free_entry() {
+    if (entries_.size() <= capacity_) {
+      if (entries_.size() == lists_.size()) {
+        lists_.assign(4 * lists_.size(), 0);
+        for (std::uint32_t i = 1; i < entries_.size(); ++i) {
+          entries_[i].next = std::exchange(list_of(entries_[i].sector), i);
+        }
+      }
+      entries_.emplace_back();
+      return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t oldest = entries_[0].newer;
+    written_back_ += entries_[oldest].dirty;
+    take_out(oldest);
+    std::uint32_t* link = &list_of(entries_[oldest].sector);
+    while (*link != oldest) link = &entries_[*link].next;
+    *link = entries_[oldest].next;
+    return oldest;
+  }
+
   std::size_t capacity_ = 0;
-  std::list<Entry> entries_;
-  std::unordered_map<std::uint64_t, std::list<Entry>::iterator> place_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> lists_ = std::vector<std::uint32_t>(64);
   std::uint64_t written_back_ = 0;
 };
 
