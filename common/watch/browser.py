@@ -7,22 +7,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# What a key gives, and its number on Windows, without which some do nothing.
-KEYS = {
-    "Space": (" ", 32),
-    **{
-        key: (key, code)
-        for key, code in (
-            ("Tab", 9),
-            ("Enter", 13),
-            ("End", 35),
-            ("Home", 36),
-            ("ArrowUp", 38),
-            ("ArrowRight", 39),
-            ("ArrowDown", 40),
-        )
-    },
-}
+# The number of a key on Windows, without which some do nothing.
+KEYS = {"Tab": 9, "Enter": 13, "Space": 32, "End": 35, "Home": 36}
+KEYS |= {"ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+OPTIONS = """--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run
+    --disable-background-networking --disable-component-update --hide-scrollbars
+    --remote-debugging-pipe"""
 # Emulation.setDeviceMetricsOverride
 PHONE = dict(width=390, height=844, deviceScaleFactor=1, mobile=False)
 
@@ -83,27 +73,14 @@ class Browser:
 
         command = [
             find(),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--hide-scrollbars",
+            *OPTIONS.split(),
             "--host-resolver-rules=MAP * ~NOTFOUND",
             f"--user-data-dir={self.profile.name}",
             f"--window-size={self.size}",
-            "--remote-debugging-pipe",
             "about:blank",
         ]
-        self.process = subprocess.Popen(
-            command,
-            preexec_fn=pipes,
-            close_fds=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(command, preexec_fn=pipes, close_fds=False, **quiet)
         os.close(to_browser)
         os.close(from_browser)
         self.session = None
@@ -184,14 +161,8 @@ class Browser:
     def press(self, *keys):
         """Letters, or keys by their names."""
         for name in keys:
-            key, code = KEYS.get(name, (name, 0))
-            text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-            for kind in ("keyDown", "keyUp"):
-                self.call(
-                    "Input.dispatchKeyEvent",
-                    type=kind,
-                    key=key,
-                    code=name,
-                    windowsVirtualKeyCode=code,
-                    text=text if kind == "keyDown" else "",
-                )
+            key = " " if name == "Space" else name
+            text = "\r" if name == "Enter" else key if len(key) == 1 else ""
+            of = {"key": key, "code": name, "windowsVirtualKeyCode": KEYS.get(name, 0)}
+            self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **of)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **of)

@@ -30,13 +30,10 @@ MATRICES = (
 # A graph for which pcsr_one_pass takes pcsr_block_tiles_kernel (no row is longer than three tiles of a block), and how the page
 # chooses it.
 BLOCK_TILES = "powerlaw:5000x5000,nnz=50000"
-CHOSEN_BLOCK_TILES = {
-    "kernel": "pcsr_one_pass",
-    "matrix": "power law",
-    "size": 5000,
-    "nonzeros per row": 10,
-}
+CHOSEN_BLOCK_TILES = {"kernel": "pcsr_one_pass", "matrix": "power law"}
+CHOSEN_BLOCK_TILES |= {"size": 5000, "nonzeros per row": 10}
 MEGABYTE = 1e6
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 # Kernels of which g++ and clang++ make other accesses; y is the same:
 #   csr_vector_shared           clang++ keeps the partial sum of the loop over a row in a register, g++ in shared memory
 #   segscan_shuffle, coo, hyb   g++ loads the row index of one lane of the scan once more
@@ -46,9 +43,8 @@ MEGABYTE = 1e6
 OF_ITS_COMPILER = re.compile(
     r"(csr_vector_shared|segscan_shuffle|coo|hyb|sell\w*|dia_csr)\b|pcsr_one_pass .*tiles"
 )
-CLANG = os.environ.get(
-    "WATCH_CLANG"
-)  # the native program by clang++, which makes the same accesses of every kernel
+# The native program by clang++, which makes the same accesses of every kernel.
+CLANG = os.environ.get("WATCH_CLANG")
 
 
 def module(*arguments):
@@ -67,9 +63,14 @@ def kernels():
 
 
 def runs():
-    """(matrix, precision, kernels) of what is compared with the native program."""
+    """(matrix, precision, what the command line says) of what is compared with the native program."""
     names = ",".join(name for name in kernels() if not name.endswith("_mistake"))
-    return [*((*on, names) for on in MATRICES), (BLOCK_TILES, "f64", "pcsr_one_pass")]
+    for matrix, precision, of in [
+        *((*on, names) for on in MATRICES),
+        (BLOCK_TILES, "f64", "pcsr_one_pass"),
+    ]:
+        words = f"--matrix {matrix} --kernel {of} --precision {precision} --workers 1"
+        yield matrix, precision, words.split()
 
 
 @unittest.skipUnless((LIVE / "spmv.js").exists(), "no module here: make browser")
@@ -94,17 +95,9 @@ class Module(test_watch.Scratch):
         return done
 
     def test_every_kernel_computes_and_counts_as_the_native_program(self):
-        for matrix, precision, names in runs():
+        for matrix, precision, words in runs():
             (native, [records, traced]), (here, [records_here, traced_here]) = self.both(
-                "--matrix",
-                matrix,
-                "--kernel",
-                names,
-                "--precision",
-                precision,
-                "--workers",
-                "1",
-                files=("json", "trace"),
+                *words, files=("json", "trace")
             )
             self.assertEqual(here.returncode, native.returncode, here.stderr)
             joined, joined_here = by_kernel(records), by_kernel(records_here)
@@ -123,16 +116,9 @@ class Module(test_watch.Scratch):
 
     @unittest.skipUnless(CLANG, "no WATCH_CLANG")
     def test_every_kernel_counts_as_by_the_same_compiler(self):
-        for matrix, precision, names in runs():
+        for matrix, precision, words in runs():
             (_, [records]), (_, [records_here]) = self.both(
-                "--matrix",
-                matrix,
-                "--kernel",
-                names,
-                "--precision",
-                precision,
-                "--workers",
-                "1",
+                *words,
                 files=("json",),
                 native=lambda *words: subprocess.run(
                     [CLANG, *map(str, words)], capture_output=True
@@ -171,18 +157,8 @@ class Module(test_watch.Scratch):
                 self.assertRegex(done.stdout + done.stderr, r"\.cuh:\d+")
 
     def test_several_gpus_and_blocks_of_other_sizes(self):
-        steps = [
-            (
-                "steps",
-                "--gpus",
-                gpus,
-                "--way",
-                "packed,parts",
-                "--trace",
-                self.scratch / "trace.jsonl",
-            )
-            for gpus in (2, 3, 4)
-        ]
+        way = "--way", "packed,parts", "--trace", self.scratch / "trace.jsonl"
+        steps = [("steps", "--gpus", gpus, *way) for gpus in (2, 3, 4)]
         for arguments in (
             *steps,
             *(
@@ -295,6 +271,10 @@ def scenario():
         **{name: {"mistake": name, "size": 15} for name in kernels() if name.endswith("_mistake")},
         "gpus": {"mistake": "", "kernel": "packed", "GPUs": 3, "size": 8},
     }
+
+
+def spent(process, *threads):
+    return [browser.cpu_ms(process.pid, thread) for thread in threads]
 
 
 @unittest.skipUnless((LIVE / "live.js").exists(), "no module here: make browser")
@@ -413,17 +393,10 @@ class LivePage(test_watch.Scratch):
         with browser.Browser() as chromium:
             chromium.open(self.page(AFTER))
             page_ms, found = chromium.page_ms(), {}
-            times = [
-                [browser.cpu_ms(chromium.process.pid, thread) for thread in ("", "DedicatedWorker")]
-            ]
+            times = [spent(chromium.process, "", "DedicatedWorker")]
             for name, changes in scenario().items():
                 found[name] = chromium.evaluate(f"after({json.dumps(changes)})")
-                times.append(
-                    [
-                        browser.cpu_ms(chromium.process.pid, thread)
-                        for thread in ("", "DedicatedWorker")
-                    ]
-                )
+                times.append(spent(chromium.process, "", "DedicatedWorker"))
             chromium.call("Emulation.setDeviceMetricsOverride", **browser.PHONE)
             self.assertLessEqual(
                 chromium.evaluate("document.documentElement.scrollWidth"), browser.PHONE["width"]
@@ -435,18 +408,13 @@ class LivePage(test_watch.Scratch):
             )
         self.check(found, page_ms, *zip(*times))
 
-    @unittest.skipUnless(shutil.which("firefox-esr") or shutil.which("firefox"), "no Firefox here")
+    @unittest.skipUnless(FIREFOX, "no Firefox here")
     def test_in_firefox(self):
         told, times, ended = [], [], threading.Event()
 
         class Listener(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # the page waits for the answer
-                times.append(
-                    [
-                        browser.cpu_ms(process.pid, thread)
-                        for thread in ("file:// Content", "", "DOM Worker")
-                    ]
-                )
+                times.append(spent(process, "file:// Content", "", "DOM Worker"))
                 told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(204)
                 self.end_headers()
@@ -472,18 +440,9 @@ class LivePage(test_watch.Scratch):
         )
         page = self.page(extra)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            process = subprocess.Popen(
-                [
-                    shutil.which("firefox-esr") or shutil.which("firefox"),
-                    "--headless",
-                    "--no-remote",
-                    "--profile",
-                    profile,
-                    page.resolve().as_uri(),
-                ],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            words = "--headless", "--no-remote", "--profile", profile, page.resolve().as_uri()
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = subprocess.Popen([FIREFOX, *words], **quiet)
             try:
                 ended.wait(300)
             finally:

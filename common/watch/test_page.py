@@ -29,14 +29,8 @@ class Tours(test_watch.Scratch):
         for path in TOURS:
             with self.subTest(step=path.parent.name):
                 tour = tours.read(path)
-                found = watch.record(
-                    test_watch.SPMV,
-                    tour.matrix,
-                    tour.kernels,
-                    "f64",
-                    tour.schedule,
-                    command=tour.command,
-                )
+                what = test_watch.SPMV, tour.matrix, tour.kernels, "f64", tour.schedule
+                found = watch.record(*what, command=tour.command)
                 self.assertEqual([trace["kernel"]["name"] for trace in found], tour.kernels)
                 stops = tour.resolve(found)
                 self.assertGreaterEqual(len(stops), 4)
@@ -89,12 +83,21 @@ class Pages(test_watch.Scratch):
     def look(self, expression):
         return self.browser.evaluate(expression)
 
+    def says(self, pattern, pane=0):
+        self.assertRegex(self.look(f"panes[{pane}].sentence.textContent"), pattern)
+
+    def shows(self, expected, expression):
+        self.assertEqual(self.look(expression), expected)
+
     def tearDown(self):
         self.assertEqual(self.browser.errors, [])
         self.assertEqual(
             [url for url in self.browser.asked if not url.startswith(("file:", "about:", "blob:"))],
             [],
         )
+
+    def opens(self, *what, hash="", **options):
+        self.browser.open(self.page(*what, **options), hash)
 
     def opens_within(self, limit_ms, file):
         self.browser.open(file)
@@ -105,7 +108,8 @@ class Pages(test_watch.Scratch):
         # To the end, playing, then by single steps back and forth.
         self.look("go(state.axis.length - 3); play(true)")
         self.look(
-            "new Promise(done => { const wait = setInterval(() => { if (!state.playing) { clearInterval(wait); done(); } }, 20); })"
+            "new Promise(done => { const wait = setInterval(() => {"
+            "if (!state.playing) { clearInterval(wait); done(); } }, 20); })"
         )
         self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
         seen = self.look(
@@ -147,11 +151,9 @@ class Pages(test_watch.Scratch):
             *tour.command.split(), "-m", tour.matrix, "--way", way, "--trace", trace
         )
         counted = re.search(r"verified; (\d+) sectors over the link", done.stdout)
-        self.assertEqual(
-            self.look(
-                f"(run => run.sums.linkSectors[run.count])(runs.find(run => run.name === '{way}'))"
-            ),
+        self.shows(
             int(counted[1]),
+            f"(run => run.sums.linkSectors[run.count])(runs.find(run => run.name === '{way}'))",
         )
 
     def test_every_step(self):
@@ -161,24 +163,18 @@ class Pages(test_watch.Scratch):
                 self.check_page(tour)
                 self.look("showStop(0)")
                 for number, stop in enumerate(tour.stops):
-                    self.assertEqual(
-                        self.look("$('tour').querySelector('h2').textContent"), stop.title
-                    )
+                    self.shows(stop.title, "$('tour').querySelector('h2').textContent")
                     event = self.look("runs[state.focus].moments[momentOf(state.focus)].event")
                     self.assertEqual(event, self.look(f"data.tour[{number}].event"))
                     self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
     def test_a_wrong_element_is_named_with_its_lane(self):
-        self.browser.open(
-            self.page("stencil2d:4x3", ["last_nonzero_missing"], program=test_watch.BROKEN)
+        self.opens("stencil2d:4x3", ["last_nonzero_missing"], program=test_watch.BROKEN)
+        self.says(
+            r"Lane 0 leaves y\[0\] = -?[\d.]+, which should be -?[\d.]+; \d+ more are wrong\."
         )
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            r"Lane 0 leaves y\[0\] = -?[\d.]+, which should be -?[\d.]+; \d+ more are wrong\.",
-        )
-        self.assertEqual(
-            self.look("document.querySelectorAll('.lane.wrong')[0].querySelector('b').textContent"),
-            "0",
+        self.shows(
+            "0", "document.querySelectorAll('.lane.wrong')[0].querySelector('b').textContent"
         )
         self.assertEqual(self.look("$('kind').value"), "wrong")
 
@@ -207,17 +203,14 @@ class Pages(test_watch.Scratch):
 
     def test_make_watch_at_the_top(self):
         def make(*words):
-            return subprocess.run(
-                ["make", "-s", "-C", ROOT, "BACKEND=cpu", "watch", *words],
-                capture_output=True,
-                text=True,
-            )
+            command = ["make", "-s", "-C", ROOT, "BACKEND=cpu", "watch", *words]
+            return subprocess.run(command, capture_output=True, text=True)
 
         done = make("KERNELS=csr_scalar csr_vector", "MATRIX=stencil2d:6x5", "FIND=worst")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.browser.open(Path(done.stdout.removeprefix("Open in a browser: ").strip()))
         self.assertEqual(self.look("runs.map(run => run.name)"), ["csr_scalar", "csr_vector"])
-        self.assertRegex(self.look("panes[0].sentence.textContent"), "lanes 0 to 29 load values")
+        self.says("lanes 0 to 29 load values")
         for words, message in (
             ((), 'give one or two kernels: KERNELS="csr_scalar'),
             (["KERNELS=nope"], "no kernel has the name 'nope'"),
@@ -228,25 +221,17 @@ class Pages(test_watch.Scratch):
             self.assertRegex(done.stderr, f"error: .*{message}")
 
     def test_carries_and_counters_are_shown(self):
-        self.browser.open(
-            self.page("stencil2d:16x16", ["segscan_shuffle"]), "#kernel=segscan_shuffle&find=giver"
+        self.opens(
+            "stencil2d:16x16", ["segscan_shuffle"], hash="#kernel=segscan_shuffle&find=giver"
         )
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            r"loads? \w+, .* What it finds there (block \d+, )?warp \d+ has left\.",
-        )
+        self.says(r"loads? \w+, .* What it finds there (block \d+, )?warp \d+ has left\.")
         self.assertRegex(
             self.look("panes[0].giversText.textContent"),
             r"^\w+\[\d+\] = \S+ from (block \d+, )?warp \d+\.$",
         )
         self.assertFalse(self.look("panes[0].countersCard.checkVisibility()"))
-        self.browser.open(
-            self.page("stencil2d:16x16", ["lightspmv_warp"]), "#kernel=lightspmv_warp&find=atomic"
-        )
-        self.assertEqual(
-            self.look("panes[0].countersCard.says.textContent"),
-            "warp 0 of block 0 took rows 0 to 3",
-        )
+        self.opens("stencil2d:16x16", ["lightspmv_warp"], hash="#kernel=lightspmv_warp&find=atomic")
+        self.shows("warp 0 of block 0 took rows 0 to 3", "panes[0].countersCard.says.textContent")
         self.look("go(state.axis.length)")
         self.assertRegex(
             self.look("panes[0].countersCard.says.textContent"), "^warp .* found none left$"
@@ -256,69 +241,40 @@ class Pages(test_watch.Scratch):
         tour = tours.read(ROOT / "10_multigpu" / "tour.txt")
         file = self.page(tour.matrix, tour.kernels, tour)
         self.browser.open(file, "#kernel=packed&find=copy")
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            "^A copy of 64 bytes goes from x on GPU 1 to the ghost entries of x on GPU 0",
-        )
+        self.says("^A copy of 64 bytes goes from x on GPU 1 to the ghost entries of x on GPU 0")
         self.browser.open(file, "#kernel=packed&find=event")
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            r"^An event is recorded on stream \d of GPU 0",
-        )
+        self.says(r"^An event is recorded on stream \d of GPU 0")
         self.browser.open(file, "#kernel=minimal&find=link")
-        self.assertRegex(
-            self.look("panes[1].sentence.textContent"), "8 lanes store x on GPU 1, over the link"
-        )
+        self.says("8 lanes store x on GPU 1, over the link", pane=1)
         shown = "panes[1].arrays.filter(a => !a.box.hidden).map(a => a.array.name + a.array.device)"
         self.assertEqual(set(self.look(shown)) & {"x0", "x1", "packed0"}, {"x0", "x1"})
 
     def test_what_is_uncoalesced_is_found(self):
         """Why csr_scalar moves four bytes per byte needed on a stencil: the worst request says it."""
-        self.browser.open(
-            self.page("stencil2d:16x16", ["csr_scalar"]), "#kernel=csr_scalar&find=worst"
-        )
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold",
+        self.opens("stencil2d:16x16", ["csr_scalar"], hash="#kernel=csr_scalar&find=worst")
+        self.says(
+            r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold"
         )
         self.look("go(state.axis.length)")
-        self.assertEqual(
-            self.look(
-                "document.querySelector('[data-name=\"moved / needed\"]').cells[2].textContent"
-            ),
-            "3.92",
+        self.shows(
+            "3.92", "document.querySelector('[data-name=\"moved / needed\"]').cells[2].textContent"
         )
 
     def test_what_is_wrong_is_where_it_opens(self):
-        self.browser.open(self.page("stencil2d:4x3", ["past_the_end"], program=test_watch.BROKEN))
-        self.assertRegex(self.look("panes[0].sentence.textContent"), "^Line 2[89]: .*lane 11")
+        self.opens("stencil2d:4x3", ["past_the_end"], program=test_watch.BROKEN)
+        self.says("^Line 2[89]: .*lane 11")
         self.assertRegex(
             self.look("document.querySelector('.failed').textContent"),
             r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes",
         )
 
     def test_caches_serve_as_in_the_model_of_a_run(self):
-        for kernel in (
-            "csr_scalar",
-            "atomic_coo",
-            "segscan_block",
-            "pcsr",
-            "lightspmv_warp",
-            "hyb",
-        ):
+        kernels = "csr_scalar atomic_coo segscan_block pcsr lightspmv_warp hyb"
+        for kernel in kernels.split():
             records = self.scratch / "profile.jsonl"
             records.unlink(missing_ok=True)
-            test_watch.run(
-                "-m",
-                "powerlaw:150x130,nnz=900",
-                "-k",
-                kernel,
-                "--profile",
-                "--gpu",
-                "h200",
-                "--json",
-                records,
-            )
+            words = f"-m powerlaw:150x130,nnz=900 -k {kernel} --profile --gpu h200 --json"
+            test_watch.run(*words.split(), records)
             lines = next(
                 record["lines"]
                 for record in map(json.loads, records.read_text().splitlines())
@@ -328,7 +284,7 @@ class Pages(test_watch.Scratch):
                 sum(line[f"model_{level}_sectors"] for line in lines if line["space"] == "global")
                 for level in ("l2", "dram")
             ]
-            self.browser.open(self.page("powerlaw:150x130,nnz=900", [kernel]))
+            self.opens("powerlaw:150x130,nnz=900", [kernel])
             self.assertEqual(
                 self.look(
                     "['l2Sectors', 'dramSectors'].map(name => runs[0].sums[name][runs[0].count])"
@@ -340,16 +296,14 @@ class Pages(test_watch.Scratch):
             self.assertEqual(self.look("panes[0].bars.children.length"), 4)
 
     def test_the_overview_leads_to_a_warp(self):
-        self.browser.open(self.page("stencil2d:16x16", ["segscan_block"]))
+        self.opens("stencil2d:16x16", ["segscan_block"])
         size = self.look(
             "(({lefts, wide, tall, warps}) => [wide, tall, warps[0].length])(panes[0].layout)"
         )
         self.look(f"panes[0].enter({{offsetX: {20.5 * size[0]}, offsetY: {3.5 * size[1]}}})")
-        self.assertEqual(
-            self.look(
-                "(({warp, block}) => [block, warp.warp, runs[0].column[momentOf(0)]])(runs[0].moments[momentOf(0)])"
-            ),
+        self.shows(
             [0, 3, 20],
+            "(({warp, block}) => [block, warp.warp, runs[0].column[momentOf(0)]])(runs[0].moments[momentOf(0)])",
         )
         # A barrier: no warp of a block goes on before the last has arrived.
         columns = self.look(
@@ -367,7 +321,7 @@ class Pages(test_watch.Scratch):
             ("dense:3x70", ["segscan_block", "segscan_shuffle"]),
             ("stencil2d:9x7", ["atomic_coo"]),
         ):
-            self.browser.open(self.page(matrix, kernels))
+            self.opens(matrix, kernels)
             titles = self.look("data.tour.map(stop => stop.title)")
             self.assertEqual(
                 len([title for title in titles if title.endswith("The first request")]),
@@ -376,37 +330,29 @@ class Pages(test_watch.Scratch):
             self.assertGreaterEqual(len(titles), 4 * len(kernels))
             self.look("showStop(0)")
             for stop in range(len(titles)):
-                self.assertEqual(
-                    self.look("runs[state.focus].moments[momentOf(state.focus)].event"),
+                self.shows(
                     self.look(f"data.tour[{stop}].event"),
+                    "runs[state.focus].moments[momentOf(state.focus)].event",
                 )
                 self.assertNotRegex(self.look("$('tour').textContent"), "undefined|NaN")
                 self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
     def test_predictions_are_counted(self):
-        self.browser.open(self.page("stencil2d:16x16", ["csr_scalar"]))
+        self.opens("stencil2d:16x16", ["csr_scalar"])
         self.browser.press("p", "ArrowRight")
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors",
-        )
+        self.says(r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors")
         self.assertEqual(self.look("panes[0].arrays.map(a => a.says.textContent).join('')"), "")
         self.look(
             "[...panes[0].sentence.querySelectorAll('button')].find(b => b.textContent === '4').click()"
         )
-        self.assertRegex(
-            self.look("panes[0].sentence.textContent"),
-            "^4 is right. Line 28: all 32 lanes load row_offsets",
-        )
+        self.says("^4 is right. Line 28: all 32 lanes load row_offsets")
         for _ in range(8):  # each time something that has not been asked
             self.browser.press("ArrowRight")
             if not self.look("panes[0].asked"):
                 continue
-            self.assertEqual(
-                self.look(
-                    "new Set([...panes[0].sentence.querySelectorAll('button')].map(b => b.textContent)).size"
-                ),
+            self.shows(
                 4,
+                "new Set([...panes[0].sentence.querySelectorAll('button')].map(b => b.textContent)).size",
             )
             self.browser.press("1")
         self.assertRegex(self.look("$('quiz').textContent"), r"^predict: [1-9] of [4-9] right$")
@@ -414,7 +360,7 @@ class Pages(test_watch.Scratch):
         self.assertEqual(self.look("$('quiz').textContent"), "predict")
 
     def test_steps_to_barriers_and_to_what_is_new(self):
-        self.browser.open(self.page("stencil2d:8x8", ["segscan_block"]))
+        self.opens("stencil2d:8x8", ["segscan_block"])
         stops = {}
         for grain in ("request", "news", "phase"):
             self.look(f"$('grain').value = '{grain}'; go(0)")
@@ -428,13 +374,8 @@ class Pages(test_watch.Scratch):
         )
 
     def at_size(self, width, height):
-        self.browser.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        size = {**browser.PHONE, "width": width, "height": height}
+        self.browser.call("Emulation.setDeviceMetricsOverride", **size)
         self.addCleanup(self.browser.call, "Emulation.clearDeviceMetricsOverride")
 
     def box(self, element):
@@ -474,7 +415,7 @@ class Pages(test_watch.Scratch):
                         self.assertGreaterEqual(self.box(f"{touched}.box")[1], memory[1], case)
                         self.assertLess(self.box(f"{touched}.canvas")[1], memory[3], case)
             self.look("$('worst').click()")
-            self.assertRegex(self.look("panes[0].sentence.textContent"), "touches 32 sectors")
+            self.says("touches 32 sectors")
 
     def test_no_width_overflows(self):
         tour = tours.read(ROOT / "10_multigpu" / "tour.txt")
@@ -483,7 +424,7 @@ class Pages(test_watch.Scratch):
             ("stencil2d:16x16", ["csr_scalar", "csr_vector"], None),
             (tour.matrix, tour.kernels, tour),
         ):
-            self.browser.open(self.page(matrix, kernels, tour))
+            self.opens(matrix, kernels, tour)
             self.look("go(40); $('more').click(); showStop(1)")
             for width in (320, 390, 600, 683, 701, 768, 900, 901, 1000, 1100, 1280, 1400):
                 self.at_size(width, 800)
@@ -500,14 +441,12 @@ class Pages(test_watch.Scratch):
         for number, name in itertools.product((0, 1), self.look("PANELS")):
             self.look(f"$('kernels').children[{number}].click()")
             self.look(f"[...$('panels').children].find(b => b.textContent === '{name}').click()")
-            self.assertEqual(
-                self.look(f"[...new Set({visible}.map(c => c.dataset.panel))]"), [name]
-            )
+            self.shows([name], f"[...new Set({visible}.map(c => c.dataset.panel))]")
             self.assertTrue(self.look(f"{visible}.every(c => panes[{number}].box.contains(c))"))
             self.assertEqual(self.box("$('bar')")[3], 800)  # stepping stays in reach
 
     def test_what_the_numbers_mean_is_written_beside_them(self):
-        self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))
+        self.opens("stencil2d:6x5", ["csr_scalar"])
         meanings = self.look("[...panes[0].totals.rows].slice(1).map(r => r.cells[3].textContent)")
         self.assertEqual(len(meanings), 9)
         self.assertTrue(all(len(meaning) > 10 for meaning in meanings), meanings)
@@ -579,7 +518,7 @@ class Pages(test_watch.Scratch):
             self.assertEqual(self.look("document.documentElement.scrollWidth"), 390)
 
     def test_print_keeps_colours(self):
-        self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))
+        self.opens("stencil2d:6x5", ["csr_scalar"])
         self.browser.call("Emulation.setEmulatedMedia", media="print")
         self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="")
         style = "getComputedStyle(document.querySelector('.lane'))"

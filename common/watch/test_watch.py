@@ -23,16 +23,8 @@ FULL = os.environ.get("WATCH") == "full"
 SCHEDULES = ("forward", "reverse", "random", "lockstep") if FULL else ("random",)
 GPUS = (2, 3, 8) if FULL else (3,)
 WAYS = ["minimal", "parts", "packed", "persistent"]
-COUNTED = (
-    "requests",
-    "lanes",
-    "bytes_used",
-    "sectors",
-    "ideal_sectors",
-    "bank_passes",
-    "lines",
-    "ideal_bank_passes",
-)
+COUNTED = """requests lanes bytes_used sectors ideal_sectors bank_passes lines
+    ideal_bank_passes""".split()
 
 
 def run(*arguments):
@@ -65,16 +57,8 @@ class Traces(Scratch):
     def test_all_kernels(self):
         """Under three schedules with make test-traces, else under one."""
         for schedule in SCHEDULES:
-            common = (
-                "-m",
-                "stencil2d:9x7",
-                "-m",
-                "powerlaw:60x60,nnz=400",
-                "--schedule",
-                schedule,
-                "--padding-limit",
-                50,
-            )
+            common = f"""-m stencil2d:9x7 -m powerlaw:60x60,nnz=400 --schedule {schedule}
+                --padding-limit 50""".split()
             records = self.scratch / f"{schedule}.jsonl"
             self.assertEqual(run(*common, "--json", records).returncode, 0)
             counted = {}
@@ -93,25 +77,15 @@ class Traces(Scratch):
                     for row in counted[key]:
                         got = sums[row["array"].split(":")[-1], row["space"], row["access"]]
                         for name in COUNTED:
-                            self.assertEqual(
-                                got[name], row[name], (row["array"], row["access"], name)
-                            )
+                            case = row["array"], row["access"], name
+                            self.assertEqual(got[name], row[name], case)
 
     def test_all_ways_of_several_gpus(self):
         for schedule in SCHEDULES:
             for gpus in GPUS:
                 with self.subTest(schedule=schedule, gpus=gpus):
-                    found = self.record(
-                        "steps",
-                        "--gpus",
-                        gpus,
-                        "--way",
-                        ",".join(WAYS),
-                        "-m",
-                        "powerlaw:90x90,nnz=500",
-                        "--schedule",
-                        schedule,
-                    )
+                    words = f"steps --gpus {gpus} --way {','.join(WAYS)} --schedule {schedule}"
+                    found = self.record(*words.split(), "-m", "powerlaw:90x90,nnz=500")
                     self.assertEqual([t["kernel"]["name"] for t in found], WAYS)
                     for t, line in zip(found, re.findall(".* verified; .*", self.printed)):
                         self.assertEqual(len(t["parts"]), gpus)
@@ -226,16 +200,8 @@ class Traces(Scratch):
 
     def test_what_does_not_fit_is_cut_and_said(self):
         file = self.scratch / "trace.jsonl"
-        done = run(
-            "--trace",
-            file,
-            "--trace-limit",
-            0.01,
-            "-m",
-            "stencil2d:16x16",
-            "-k",
-            "csr_vector,csr_scalar",
-        )
+        words = "--trace-limit 0.01 -m stencil2d:16x16 -k csr_vector,csr_scalar"
+        done = run("--trace", file, *words.split())
         self.assertEqual(done.returncode, 0)
         self.assertEqual(len(done.stderr.splitlines()), 2)
         self.assertRegex(

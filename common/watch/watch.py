@@ -34,26 +34,9 @@ def record(program, matrix, kernels, precision="f64", schedule="forward", *more,
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "trace.jsonl"
         which = "--way" if command else "--kernel"
-        done = subprocess.run(
-            [
-                program,
-                *command.split(),
-                "--matrix",
-                matrix,
-                which,
-                ",".join(kernels),
-                "--precision",
-                precision,
-                "--schedule",
-                schedule,
-                "--verify-only",
-                "--trace",
-                file,
-                *more,
-            ],
-            capture_output=True,
-            text=True,
-        )
+        words = ["--matrix", matrix, which, ",".join(kernels), "--verify-only", "--trace", file]
+        words += ["--precision", precision, "--schedule", schedule, *more]
+        done = subprocess.run([program, *command.split(), *words], capture_output=True, text=True)
         if done.returncode not in (0, 1) or not file.exists():
             sys.exit(done.stderr.strip() or f"error: {program} ended with status {done.returncode}")
         sys.stderr.write(done.stderr)
