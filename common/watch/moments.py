@@ -3,10 +3,10 @@
 
     moments.py PROGRAM STEP WATCH [--own FILE] [--wrong] [KERNEL...]
 
-Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong; where all
-are right, the request that touches most sectors it does not need. With the command printed the page opens there;
-WATCH is its beginning: "make watch"; FILE is what was given as KERNEL=. The kernels are all of the step, or those of FILE
-if PROGRAM has any.
+Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong;
+where all are right, the request that touches most sectors it does not need. With the command
+printed the page opens there; WATCH is its beginning: "make watch"; FILE is what was given as
+KERNEL=. The kernels are all of the step, or those of FILE if PROGRAM has any.
 --wrong: something is known to be wrong, so if not on these matrices, then on larger ones.
 """
 
@@ -28,7 +28,8 @@ def line_of(trace, instruction):
 
 
 def wrong_moment(trace):
-    """(event number or None, sentence) of a product that is not right; None if there is nothing to see."""
+    """(event number or None, sentence) of a product that is not right; None if there is nothing to
+    see."""
     failure = next((event[1] for event in trace["events"] if event[0] == "failure"), None)
     if failure:
         place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
@@ -83,7 +84,8 @@ def line_that_reads(trace, name, index):
 
 
 def worst_moment(trace):
-    """(unneeded sectors, event number, sentence) of the request that touches most sectors more than its bytes need."""
+    """(unneeded sectors, event number, sentence) of the request that touches most sectors more than
+    its bytes need."""
     found = None
     for number, (_, block, warp), instruction, array, lanes, _ in traces.requests(trace):
         if array["space"] != "global":
@@ -106,7 +108,8 @@ def beside(kernel):
 
 
 def first_wrong(program, kernels, command):
-    """What to print of the first kernel that is wrong; None if none is, or if it does nothing yet."""
+    """What to print of the first kernel that is wrong; None if none is, or if it does nothing
+    yet."""
     for matrix in MATRICES:
         for schedule in SCHEDULES:
             try:

@@ -299,11 +299,9 @@ def lanes_over_sectors(draw, trace, turns=3):
             request_over_sectors(draw, 34 + 92 * turn, request, *lines_of(*requests))
     draw.in_turn(3)
     unused = any(r.counts["bytes_used"] < 32 * r.counts["sectors"] for r in requests)
-    return (
-        """values: a frame is a sector of 32 bytes; coloured: used, by the lane of that
-        colour"""
-        + "; hatched: fetched, not used by this request" * unused
-    )
+    hatched = "; hatched: fetched, not used by this request" * unused
+    return f"""values: a frame is a sector of 32 bytes; coloured: used, by the lane of that
+        colour{hatched}"""
 
 
 @picture("03_shuffle_tree", ("fem:20,block=3", "csr_vector_8"))
@@ -529,15 +527,15 @@ def two_kernels(draw, trace):
         draw.small(10, y + 28, plural(sectors, "sector") + ", the fewest" * (sectors == ideal))
     for lane in loads.lanes:
         draw.line(row.x(lane), 64, row.x(lane), 102, "rule")
-    read = {k for r in accesses(trace, "pcsr_piece", launch=1) for k in r.elements}
+    lower, middles = Row(row.left, row.pitch, 214, 234), {}
     for r, begin, end in spans:
-        of_row = Row(row.left, row.pitch, 214, 234)
-        middle = (begin + end - 1) / 2
-        for k in read.intersection(range(begin, end)):
-            draw.link(row._replace(bottom=150), k, of_row, middle, row_colour(r))
-        wide = (end - begin) * row.pitch - 5
-        draw.rect(row.x(begin - 0.5) + 3, 214, wide, 20, row_colour(r), rx=3)
-        draw.middle(of_row.x(middle), 248, f"y[{r}]")
+        wide, middles[r] = (end - begin) * row.pitch - 5, (begin + end - 1) / 2
+        draw.rect(row.x(begin - 0.5) + 3, lower.top, wide, 20, row_colour(r), rx=3)
+        draw.middle(lower.x(middles[r]), 248, f"y[{r}]")
+    for request in accesses(trace, "pcsr_piece", launch=1):
+        for r, k in zip(request.lanes, request.elements):
+            if k < count:
+                draw.link(row._replace(bottom=150), k, lower, middles[r], row_colour(r))
     for y, text in ((94, "launch 1"), (178, "launch 2"), (228, "a thread per row")):
         draw.text(10, y, text, "soft" if y < 200 else "ink")
     return f"""The first {count} nonzeros of {trace["matrix"]["name"]}, in the colours of their
@@ -911,9 +909,8 @@ def launch_of_threads(draw):
     for block in range(blocks):
         left, first = 62 + block * wide, block * threads
         for y, begin in zip(range(62, 999, 20), range(first, first + threads, 32)):
-            draw.row(
-                y, 14, looks_of(range(n - begin)), left=left, pitch=(wide - 22) / 32, gap=1, rx=1.5
-            )
+            place = {"left": left, "pitch": (wide - 22) / 32, "gap": 1}
+            draw.row(y, 14, looks_of(range(n - begin)), **place, rx=1.5)
             if block == 0:
                 draw.small(54, y + 11, f"warp {begin // 32}", "end")
         draw.text(left, 44, f"block {block}")
@@ -932,16 +929,12 @@ def strides_over_banks(draw, shown=6):
     for left, stride in ((14, 1), (314, 32), (614, 33)):
         words = [stride * lane for lane in range(32)]
         passes = max(sum(word % 32 == bank for word in words) for bank in range(32))
-        draw.text(
-            left, 44, f"lane reads word {stride} x lane" if stride > 1 else "lane reads word lane"
-        )
+        draw.text(left, 44, "lane reads word " + f"{stride} x " * (stride > 1) + "lane")
         draw.small(left, 60, "bank 0")
         draw.small(left + 256, 60, "bank 31", "end")
         for line in range(shown):
-            looks = [
-                colour(words.index(word)) if word in words else "quiet"
-                for word in range(32 * line, 32 * line + 32)
-            ]
+            wanted = [32 * line + bank for bank in range(32)]
+            looks = [colour(words.index(w)) if w in words else "quiet" for w in wanted]
             row = draw.row(66 + 14 * line, 12, looks, left=left, pitch=8, gap=1)
         draw.text(left, row.bottom + 18, plural(passes, "pass"), "bad" if passes > 1 else "ink")
     return f"""A square is a word of 4 bytes, a column a bank; the first {32 * shown} words of
@@ -952,15 +945,13 @@ def strides_over_banks(draw, shown=6):
 def three_requests(draw, trace):
     """Three requests of a warp, and the sectors that they touch"""
     # Requests of one warp to three arrays, on one scale.
-    chosen = {
-        "row_offsets[row], a load: neighbouring lanes, neighbouring elements of 4 bytes": (
-            "row_offsets",
-        ),
-        "y[row], a store: the same with elements of 8 bytes": ("y", "store"),
-        "values[k], a load: each lane is in a row of its own, 3 to 5 elements of 8 bytes from its "
-        "neighbour's": ("values",),
-    }
-    found = [(text, accesses(trace, *of)[0]) for text, of in chosen.items()]
+    same = "neighbouring lanes, neighbouring elements of 4 bytes"
+    own = "each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's"
+    found = (
+        (f"row_offsets[row], a load: {same}", accesses(trace, "row_offsets")[0]),
+        ("y[row], a store: the same with elements of 8 bytes", accesses(trace, "y", "store")[0]),
+        (f"values[k], a load: {own}", accesses(trace, "values")[0]),
+    )
     spans = [lines_of(request) for _, request in found]
     scale = ROOM / max(last - first for first, last in spans)
     for y, (text, request), (first, last) in zip((34, 146, 258), found, spans):
@@ -1122,10 +1113,8 @@ def draw(program):
     def recorded(matrix, kernel, schedule="forward", command=""):
         matrix, _, order = matrix.partition(",order=")
         options = ["--padding-limit", "20", *(["--order", order] if order else [])]
-        [trace] = watch.record(
-            program, matrix, [kernel], "f64", schedule, *options, command=command
-        )
-        return trace
+        how = "f64", schedule, *options
+        return watch.record(program, matrix, [kernel], *how, command=command)[0]
 
     drawn = {}
     for name, (title, how, runs) in PICTURES.items():

@@ -11,13 +11,14 @@
     shows: lanes=32 sectors=17 needed=8
     Text, up to the next title.
 
-`at` names a kernel, a kind of event (load, store, atomic, wait, barrier, copy, launch, failure, or the
-name of a warp operation) and, of an access, the array. Of those that match, in the `launch`, `block`
-and `warp` given, the `nth` is meant (1 if not given). `shows` states what holds there, and
-is checked against the trace, never shown: `line` (text that the source line contains, last), `lanes`,
-`sectors`, `needed` (sectors that would do), `lines`, `used` (bytes), `addresses`, `passes`, `ideal`
-(passes without conflicts), `first` and `last` (the lowest and highest active lane), `gpu` (that executes),
-`memory` (the GPU that owns the array); of a copy `bytes`, `from` and `to` (a GPU, or `host`).
+`at` names a kernel, a kind of event (load, store, atomic, wait, barrier, copy, launch, failure, or
+the name of a warp operation) and, of an access, the array. Of those that match, in the `launch`,
+`block` and `warp` given, the `nth` is meant (1 if not given). `shows` states what holds there, and
+is checked against the trace, never shown: `line` (text that the source line contains, last),
+`lanes`, `sectors`, `needed` (sectors that would do), `lines`, `used` (bytes), `addresses`,
+`passes`, `ideal` (passes without conflicts), `first` and `last` (the lowest and highest active
+lane), `gpu` (that executes), `memory` (the GPU that owns the array); of a copy `bytes`, `from` and
+`to` (a GPU, or `host`).
 """
 
 import re
@@ -61,8 +62,8 @@ class Tour:
     stops: list = field(default_factory=list)
 
     def resolve(self, found):
-        """The stops with the event of each in the trace of its kernel. Raises TourError if one is missing or
-        shows something else."""
+        """The stops with the event of each in the trace of its kernel. Raises TourError if one is
+        missing or shows something else."""
         by_name = {trace["kernel"]["name"]: trace for trace in found}
         resolved = []
         for stop in self.stops:

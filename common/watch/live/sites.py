@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Gives every call from kernels to simt a site (common/simt/executable_wasm.cpp): sites.py IN.ll OUT.ll
+"""Gives every call from kernels to simt a site (common/simt/executable_wasm.cpp)
 
-IN.ll is what clang makes of a .cu file for WebAssembly, as text. Before each call of a function of simt OUT.ll stores the
-address of the call's site; a constructor registers the sites, the kernels and the shared variables of the file. The line of
-a site is that in the kernel's own source, as find_sources() of an ELF file has it: functions of simt are inlined into it.
-Sites are numbered in the order in which a compiler for ELF lays out code, what follows a loop behind the loop: the place of
-a block says where lanes wait for each other (common/simt/lineup.cpp). The order of the text does not: clang may
-write the end of a function before its loop.
+    sites.py IN.ll OUT.ll
+
+IN.ll is what clang makes of a .cu file for WebAssembly, as text. Before each call of a function of
+simt OUT.ll stores the address of the call's site; a constructor registers the sites, the kernels
+and the shared variables of the file. The line of a site is that in the kernel's own source, as
+find_sources() of an ELF file has it: functions of simt are inlined into it. Sites are numbered in
+the order in which a compiler for ELF lays out code, what follows a loop behind the loop: the place
+of a block says where lanes wait for each other (common/simt/lineup.cpp). The order of the text does
+not: clang may write the end of a function before its loop.
 
     sites.py --shared OUT.c IN.ll...     the arrays that kernels declare `extern __shared__`
 """
@@ -68,8 +71,8 @@ def c_string(text):
 
 
 def in_order(blocks, successors):
-    """The names of blocks, the first of which is entered first, so that loops are contiguous and what is reached only from other
-    blocks comes behind these; else in the order given."""
+    """The names of blocks, the first of which is entered first, so that loops are contiguous and
+    what is reached only from other blocks comes behind these; else in the order given."""
     position = {name: number for number, name in enumerate(blocks)}
     number, low, stack, found = {}, {}, [], []
 
@@ -98,7 +101,8 @@ def in_order(blocks, successors):
 
 
 def block_places(lines):
-    """The place of each line of a module: a number that grows from function to function, and in each in the order of its blocks."""
+    """The place of each line of a module: a number that grows from function to function, and in
+    each in the order of its blocks."""
     places, function, name = [0] * len(lines), None, ""
     for number, line in enumerate(lines):
         if line.startswith("define "):
