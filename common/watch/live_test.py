@@ -231,7 +231,8 @@ async function choose(changes) {
   }
   ++chosen;
   await wait(() => +$("live").dataset.ran === chosen);
-  return Object.fromEntries([...document.querySelectorAll(".end td")].filter(cell => cell.dataset.name).map(cell => [cell.dataset.name, cell.textContent]));
+  const rows = panes.flatMap(pane => [...pane.totals.rows]).filter(row => row.dataset.name);
+  return Object.fromEntries(rows.map(row => [row.dataset.name, row.cells[2].textContent]));
 }
 const said = () => $("live").querySelector(".says").textContent;
 const textOf = selector => document.querySelector(selector).textContent;
