@@ -118,12 +118,9 @@ const quiz = {
     const verb = {load: "load", store: "store", atomic: "update"}[kind],
           what = `${plural(counts.lanes, "lane")} ${verb}${counts.lanes === 1 ? "s" : ""} ${
               moment.array.name}`;
-    const answers = make(
-        "span", {className: "answers"},
-        ...this.choices(moment).map(
-            number => make(
-                "button",
-                {type: "button", textContent: number, onclick: () => this.answer(pane, number)})));
+    const buttons =
+        this.choices(moment).map(number => button(number, () => this.answer(pane, number)));
+    const answers = make("span", {className: "answers"}, ...buttons);
     return [
       `Line ${run.source(moment.place).line}: `, make("b", {textContent: what}),
       `, ${instruction.size} bytes each. ` +

@@ -75,7 +75,6 @@ class Run {
   }
 
   // --- From events to moments
-  // -----------------------------------------------------------------------
 
   decode() {
     const events = this.trace.events;
@@ -112,28 +111,23 @@ class Run {
       }
       if (kind === "block") [block, warp] = [first, null];
       if (kind === "warp") {
-        const key = `${launch}/${block}/${first}`;
-        if (!this.warps.has(key)) {
-          this.warps.set(
-              key,
-              {key, launch, block, warp: first, moments: [], last: new Int32Array(LANES).fill(-1)});
-        }
+        const key = `${launch}/${block}/${first}`, last = new Int32Array(LANES).fill(-1);
+        if (!this.warps.has(key))
+          this.warps.set(key, {key, launch, block, warp: first, moments: [], last});
         warp = this.warps.get(key);
       }
+      if (kind === "block" || kind === "warp") return;
       const moment = {event: e, kind, launch, block, warp, mask: 0, place: -1};
       if (kind === "at") {
         const {file, line} = this.source(first);
-        const before =
-            warp.moments.length ? this.moments[warp.moments[warp.moments.length - 1]] : null;
+        const before = this.moments[warp.moments.at(-1)];
         if (!this.trace.sources[file].file) return;  // where the launch calls the kernel
         moment.place = first;
         moment.mask = second >>> 0;
-        if (before && before.mask === moment.mask && before.place >= 0) {
+        if (before?.mask === moment.mask && before.place >= 0) {
           const there = this.source(before.place);
           if (there.file === file && there.line === line) return;
         }
-      } else if (kind === "block" || kind === "warp") {
-        return;
       } else if (ACCESSES.has(kind) || kind === "warp operation" || kind === "wait") {
         moment.instruction = this.instructions[first];
         moment.array = this.arrays[moment.instruction.array];
@@ -241,40 +235,25 @@ class Run {
   // words.
   request(moment) {
     const event = this.trace.events[moment.event];
-    const look = value => Array.isArray(value) ? value.map(look) :
-        value === null                         ? null :
-                                                 this.trace.values[value];
-    const lanes = lanesOf(moment.mask);
+    const look = value => Array.isArray(value) ? value.map(look) : this.trace.values[value] ?? null;
+    const {instruction, array} = moment, lanes = lanesOf(moment.mask), what = {lanes, instruction};
     if (moment.kind === "warp operation") {
       const operands = event[3] && event[3].map(look), results = event[4];
       if (!Number.isInteger(results))
-        return {
-          lanes,
-          instruction: moment.instruction,
-          operands,
-          results: results && results.map(look)
-        };
+        return {...what, operands, results: results && results.map(look)};
       const sources = this.trace.values[results];
       return {
-        lanes,
-        instruction: moment.instruction,
+        ...what,
         operands,
         sources: sources.map((lane, i) => lane ?? lanes[i]),
         results: sources.map(lane => lane === null ? null : operands[lanes.indexOf(lane)])
       };
     }
-    return {
-      lanes,
-      instruction: moment.instruction,
-      array: moment.array,
-      addresses: addressesOf(event[3]),
-      values: event[4].map(look),
-      after: event[5] && event[5].map(look)
-    };
+    const addresses = addressesOf(event[3]), after = event[5] && event[5].map(look);
+    return {...what, array, addresses, values: event[4].map(look), after};
   }
 
   // --- What the source says about an instruction
-  // ------------------------------------------------------
 
   // The names of the variables of which an instruction reveals the value: `index` of the array,
   // `result` of a load or operation, `operand` of a shuffle; `product`: where a sum of products
@@ -371,7 +350,6 @@ class Run {
   }
 
   // --- Nonzeros
-  // -------------------------------------------------------------------------------------
 
   // Which nonzero a lane multiplies at a moment. Where the kernel reads the row and the column of a
   // position, those say it; where it reads columns in the order of CSR, the position does. Else it
@@ -467,7 +445,6 @@ class Run {
   }
 
   // --- Events to jump to
-  // ----------------------------------------------------------------------------
 
   findKinds() {
     this.kinds = Object.fromEntries(Object.keys(KINDS).map(kind => [kind, []]));

@@ -10,6 +10,8 @@ const make = (tag, attributes = {}, ...children) => {
 let data, runs, panes;  // what is shown: see load()
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const coloursOf = names => Object.fromEntries(names.map(name => [name, css(`--${name}`)]));
+
 // Neighbouring lanes have neighbouring colours: what is coalesced is a smooth run of them.
 const RAMP = [[58, 76, 192], [38, 150, 200], [52, 172, 110], [226, 174, 30], [216, 62, 52]];
 const laneColour = lane => {
@@ -30,12 +32,14 @@ function card(heading, ...content) {
       make("div", {className: "card"}, make("h3", {}, heading, says), ...content), {says});
 }
 
+const button = (textContent, onclick, more) =>
+    make("button", {type: "button", textContent, onclick, ...more});
+
 // What a colour or pattern means.
 const colourKey = (background, text) =>
     make("span", {}, make("i", {style: `background: ${background}`}), text);
 
 // --- The axis
-// ---------------------------------------------------------------------------------------
 
 // A tick of the axis is a moment of each run. One run: its moments. Two: in step by instruction, or
 // each as far as the other in bytes moved, one moment at a time.
@@ -74,96 +78,76 @@ const momentOf = r => state.axis[state.tick][r];
 const tickOf = (r, m) => state.axis.findIndex(moments => moments[r] >= m);
 
 // --- A pane
-// -----------------------------------------------------------------------------------------
 
 class Pane {
   constructor(run, number) {
-    Object.assign(this, {run, number});
-    const {trace} = run;
-    this.sentence = make("p", {className: "sentence"});
-    this.sentence.setAttribute("aria-live", "polite");
+    Object.assign(this, {run, number, file: -1});
+    const {name, choice, idea} = run.trace.kernel, canvas = key => this[key] = make("canvas");
+    // A card, which a phone shows on one of its PANELS.
+    const panel = (key, on, heading, ...content) => {
+      this[key] = card(heading, ...content);
+      this[key].dataset.panel = on;
+    };
+    const legend = (...keys) => make("div", {className: "legend"}, ...keys);
+    const column = (...cards) => make("div", {className: "column"}, ...cards);
+    this.sentence = make("p", {className: "sentence", ariaLive: "polite"});
     this.line = make("code", {className: "line"});
+    const says = make("small", {textContent: choice ? `${choice}; ${idea}` : idea});
+    const top = make(
+        "div", {className: "card top"}, make("h2", {}, name + " ", says), this.sentence, this.line,
+        ...this.complaints().map(textContent => make("p", {className: "failed", textContent})));
     this.totals = make("table", {className: "totals"});
     this.bars = make("div", {className: "bars"});
-    const choice = trace.kernel.choice ? `${trace.kernel.choice}; ` : "";
-    const failures =
-        this.complaints().map(textContent => make("p", {className: "failed", textContent}));
-    const top = make(
-        "div", {className: "card top"},
-        make(
-            "h2", {}, trace.kernel.name + " ",
-            make("small", {textContent: `${choice}${trace.kernel.idea}`})),
-        this.sentence, this.line, ...failures);
-    const totals = card("what the run has asked for", this.totals, this.bars);
-    totals.classList.add("whole");
-    this.grid = make("canvas");
-    this.grid.onclick = event => this.enter(event);
-    const shown =
-        new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
+    panel("totalsCard", "totals", "what the run has asked for", this.totals, this.bars);
+    const drawn = run.moments.filter((_, at) => run.column[at] >= 0),
+          shown = new Set(drawn.map(one => run.purpose(one)));
     const purposes = Object.entries(PURPOSES)
-                         .filter(([name]) => shown.has(name))
-                         .map(([name, text]) => colourKey(`var(--${name})`, text));
-    this.gridCard = card(
-        "all warps, each from its own start (click: go there)", this.grid,
-        make(
-            "div", {className: "legend"}, ...purposes,
-            make("span", {textContent: "pale: few lanes are active"})));
-    this.gridCard.classList.add("whole");
+                         .filter(([purpose]) => shown.has(purpose))
+                         .map(([purpose, text]) => colourKey(`var(--${purpose})`, text));
+    const pale = make("span", {textContent: "pale: few lanes are active"});
+    panel(
+        "gridCard", "warps", "all warps, each from its own start (click: go there)", canvas("grid"),
+        legend(...purposes, pale));
+    this.grid.onclick = event => this.enter(event);
+    for (const wide of [this.gridCard, this.totalsCard]) wide.classList.add("whole");
     this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
+    this.code.dataset.panel = "source";
     this.cells = COLOURS.map(
         colour => make(
             "div", {className: "lane", style: `--hue: ${colour}; border-top-color: ${colour}`}));
-    this.lanesCard = card("the warp", make("div", {className: "lanes"}, ...this.cells));
-    this.exchange = make("canvas");
-    this.exchangeCard = card("lanes exchange values", this.exchange);
+    panel("lanesCard", "now", "the warp", make("div", {className: "lanes"}, ...this.cells));
+    panel("exchangeCard", "now", "lanes exchange values", canvas("exchange"));
     this.arrays = run.arrays.map(array => this.makeArray(array));
-    const lanes = COLOURS.filter((_, i) => i % 6 === 0).join(",");
+    this.memory = make("div", {className: "arrays"}, ...this.arrays.map(({box}) => box));
+    const lanes = COLOURS.filter((_, i) => i % 6 === 0).join(","),
+          hatched = "repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)";
     const keys = [
       [`linear-gradient(90deg, ${lanes})`, "used by a lane (colour: which)"],
-      [
-        "repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)",
-        "dragged along in its sector"
-      ],
-      ["var(--fetched)", "fetched before"], ["var(--written)", "written"],
-      ...run.parts.length ? [["var(--ghost)", "ghost entry"]] : []
+      [hatched, "dragged along in its sector"], ["var(--fetched)", "fetched before"],
+      ["var(--written)", "written"], ...run.parts.length ? [["var(--ghost)", "ghost entry"]] : []
     ];
-    const key = make("div", {className: "legend"}, ...keys.map(key => colourKey(...key)));
-    this.memory = make("div", {className: "arrays"}, ...this.arrays.map(a => a.box));
-    const memory = card("memory, in sectors of 32 bytes and lines of 128", this.memory, key);
-    memory.classList.add("memory");
-    this.picture = make("canvas");
-    this.matrixCard = card("matrix", this.picture);
-    this.devices = make("canvas");
-    this.devicesCard = card("x on each GPU: own entries, then ghost entries", this.devices);
+    panel(
+        "memoryCard", "now", "memory, in sectors of 32 bytes and lines of 128", this.memory,
+        legend(...keys.map(key => colourKey(...key))));
+    this.memoryCard.classList.add("memory");
+    panel("matrixCard", "matrix", "matrix", canvas("picture"));
+    panel(
+        "devicesCard", "now", "x on each GPU: own entries, then ghost entries", canvas("devices"));
     this.devicesCard.hidden = !run.parts.length;
     this.giversText = make("p", {className: "small"});
-    this.giversCard = card("from warp to warp", this.giversText);
-    this.counters = make("canvas");
-    this.countersCard = card("rows that the warps took from the counter", this.counters);
+    panel("giversCard", "now", "from warp to warp", this.giversText);
+    panel("countersCard", "now", "rows that the warps took from the counter", canvas("counters"));
     this.countersCard.hidden = !run.arrays.some(isCounter);
-    const left = make(
-        "div", {className: "column"}, this.lanesCard, this.code, this.exchangeCard,
-        this.countersCard, this.giversCard);
-    const right = make("div", {className: "column"}, memory, this.devicesCard, this.matrixCard);
+    const left =
+        column(this.lanesCard, this.code, this.exchangeCard, this.countersCard, this.giversCard);
+    const right = column(this.memoryCard, this.devicesCard, this.matrixCard);
     this.box = make(
-        "section", {className: "pane", ariaLabel: trace.kernel.name}, top, left, right,
-        this.gridCard, totals);
-    for (const [panel, cards] of Object.entries({
-           now: [
-             this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard, memory,
-             this.devicesCard
-           ],
-           source: [this.code],
-           warps: [this.gridCard],
-           matrix: [this.matrixCard],
-           totals: [totals]
-         }))
-      for (const card of cards) card.dataset.panel = panel;
+        "section", {className: "pane", ariaLabel: name}, top, left, right, this.gridCard,
+        this.totalsCard);
     this.box.addEventListener("pointerdown", () => {
       state.focus = number;
     });
     this.makeTotals();
-    this.file = -1;
   }
 
   complaints() {
@@ -178,43 +162,36 @@ class Pane {
   }
 
   makeTotals() {
-    const cells = words => words.map(word => make("td", {textContent: word}));
-    this.totals.append(make("tr", {}, ...cells(["", "so far", "at the end", ""])));
+    const row = words => make("tr", {}, ...words.map(textContent => make("td", {textContent})));
+    this.totals.append(row(["", "so far", "at the end", ""]));
     this.soFar = Object.entries(this.run.totals(this.run.count - 1)).map(([name, end]) => {
-      const row =
-          make("tr", {}, ...cells([name, "", end, COLUMNS[name] || COLUMNS[name.split(" ")[0]]]));
-      row.dataset.name = name;
-      this.totals.append(row);
-      return row.cells[1];
+      const made = row([name, "", end, COLUMNS[name] || COLUMNS[name.split(" ")[0]]]);
+      made.dataset.name = name;
+      this.totals.append(made);
+      return made.cells[1];
     });
   }
 
   makeArray(array) {
     const canvas = make("canvas"), says = make("span", {className: "says"});
-    const kind =
-        array.space === "shared" ? "shared" : `${array.float ? "f" : "i"}${8 * array.element}`;
-    const count = Math.floor(array.bytes / array.element);
-    const where = array.space === "global" &&
-            this.run.arrays.some(other => other.device !== 0 && other.space === "global") ?
-        `, GPU ${array.device}` :
-        "";
-    const box = make(
-        "div", {className: "array"},
-        make(
-            "div", {className: "name"}, make("b", {textContent: array.name}),
-            make("span", {textContent: `${count.toLocaleString("en")} × ${kind}${where}`}), says),
-        canvas);
+    const type = `${array.float ? "f" : "i"}${8 * array.element}`,
+          count = Math.floor(array.bytes / array.element).toLocaleString("en"),
+          several = this.run.arrays.some(other => other.device !== 0 && other.space === "global");
+    const kind = array.space === "shared" ? "shared" :
+        several                           ? `${type}, GPU ${array.device}` :
+                                            type;
+    const name = make(
+        "div", {className: "name"}, make("b", {}, array.name),
+        make("span", {}, `${count} × ${kind}`), says);
+    const box = make("div", {className: "array"}, name, canvas);
     return {array, canvas, says, box, shown: 0};
   }
 
   // The moment m of the run, on all of the pane.
   show(m) {
     const {run} = this, moment = run.moments[m];
-    this.request = ACCESSES.has(moment.kind) || (moment.kind === "warp operation") ?
-        run.request(moment) :
-        null;
-    this.moment = moment;
-    this.m = m;
+    const has = ACCESSES.has(moment.kind) || moment.kind === "warp operation";
+    Object.assign(this, {m, moment, request: has ? run.request(moment) : null});
     this.asked = quiz.asks(moment);
     this.sentence.replaceChildren(
         ...this.asked ? quiz.question(this) :
@@ -233,8 +210,7 @@ class Pane {
     if (!this.countersCard.hidden) this.drawCounters();
     for (const array of this.arrays) {
       array.box.hidden = !this.isShown(array.array);
-      if (array.box.hidden) continue;
-      array.array.space === "shared" ? this.drawBanks(array) : this.drawStrip(array);
+      if (!array.box.hidden) this.drawArray(array);
     }
     const touched = this.arrays.find(({box}) => !box.hidden && !box.classList.contains("idle"));
     if (touched) scrollInto(this.memory, touched.box);
@@ -245,32 +221,31 @@ class Pane {
   // What was asked of the L1 caches, what these asked of the L2, and what that asked of DRAM,
   // beside what is needed.
   showBars(end) {
-    const {sums, count, parts, trace: {compulsory_bytes: needed}} = this.run;
+    const {sums, count, parts, trace: {compulsory_bytes: needed, caches_of: gpu}} = this.run;
     if (parts.length || !needed) return;
     const most = Math.max(needed, sums.sectors[count] * SECTOR);
-    const bar = (name, bytes, title) => make(
-        "div", {}, make("span", {textContent: name}),
-        make("i", {}, make("u", {style: `width: ${100 * bytes / most}%`})),
-        make("b", {textContent: `${number(bytes / 1e3)} kB`}), make("small", {textContent: title}));
-    this.bars.replaceChildren(
-        ...[[
-          "asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"
-        ],
-            [
-              "from L2", "l2Sectors",
-              `what the L1 of the block's multiprocessor does not have (simt's model of the caches of an ${
-                  this.run.trace.caches_of})`
-            ],
-            [
-              "from DRAM", "dramSectors",
-              "what the L2 does not have, either, at the first product (stored sectors are written, not read)"
-            ]]
-            .map(([name, sum, title]) => bar(name, sums[sum][end] * SECTOR, title)),
-        bar("needed", needed, "the matrix, x and y, each once"));
+    const asked = [
+      ["asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"],
+      [
+        "from L2", "l2Sectors",
+        `what the L1 of the block's multiprocessor does not have (simt's ` +
+            `model of the caches of an ${gpu})`
+      ],
+      [
+        "from DRAM", "dramSectors",
+        "what the L2 does not have, either, at the first product " +
+            "(stored sectors are written, not read)"
+      ]
+    ].map(([name, sum, title]) => [name, sums[sum][end] * SECTOR, title]);
+    const bars = [...asked, ["needed", needed, "the matrix, x and y, each once"]];
+    this.bars.replaceChildren(...bars.map(
+        ([name, bytes, title]) => make(
+            "div", {}, make("span", {}, name),
+            make("i", {}, make("u", {style: `width: ${100 * bytes / most}%`})),
+            make("b", {}, `${number(bytes / 1e3)} kB`), make("small", {}, title))));
   }
 
   // --- All warps
-  // ------------------------------------------------------------------------------------
 
   // A row per warp, its requests from left to right; launches beside each other.
   drawGrid() {
@@ -278,16 +253,12 @@ class Pane {
     for (const warp of run.warps.values()) warps[warp.launch].push(warp);
     const most = Math.max(1, ...warps.map(list => list.length)),
           height = Math.min(160, Math.max(24, 9 * most));
-    const {context, width} = prepare(this.grid, height), gap = 8;
+    const pen = prepare(this.grid, height), {width} = pen, gap = 8;
     const columns = run.columns.reduce((sum, n) => sum + n, 0),
           wide = Math.max(.01, (width - gap * (warps.length - 1)) / columns),
           tall = Math.min(14, height / most);
-    let left = 0;
-    const lefts = run.columns.map((n, launch) => {
-      const at = left;
-      left += n * wide + (n ? gap : 0);
-      return at;
-    });
+    const lefts = [0];  // of each launch
+    for (const n of run.columns) lefts.push(lefts.at(-1) + n * wide + (n ? gap : 0));
     const rows = new Map(warps.flatMap(
         list => list.sort((a, b) => a.block - b.block || a.warp - b.warp)
                     .map((warp, row) => [warp, row])));
@@ -295,28 +266,25 @@ class Pane {
     const place =
         (moment, column) => [lefts[moment.launch] + column * wide, rows.get(moment.warp) * tall];
     if (!this.still || this.still.width !== this.grid.width || state.redraw) {
-      const colours =
-          Object.fromEntries(Object.keys(PURPOSES).map(name => [name, css(`--${name}`)]));
+      const colours = coloursOf(Object.keys(PURPOSES));
       run.moments.forEach((one, at) => {
         if (run.column[at] < 0) return;
-        context.fillStyle = colours[run.purpose(one)];
-        context.globalAlpha = .25 + .75 * lanesOf(one.mask).length / LANES;
-        context.fillRect(
+        pen.fillStyle = colours[run.purpose(one)];
+        pen.globalAlpha = .25 + .75 * lanesOf(one.mask).length / LANES;
+        pen.fillRect(
             ...place(one, run.column[at]), Math.max(.7, wide - (wide > 3 ? .7 : 0)),
             Math.max(.7, tall - (tall > 3 ? 1 : 0)));
       });
-      this.still = Object.assign(
-          document.createElement("canvas"), {width: this.grid.width, height: this.grid.height});
+      this.still = make("canvas", {width: this.grid.width, height: this.grid.height});
       this.still.getContext("2d").drawImage(this.grid, 0, 0);
     } else
-      context.drawImage(this.still, 0, 0, width, height);
+      pen.drawImage(this.still, 0, 0, width, height);
     if (!moment.warp) return;
     const [x, y] = place(moment, Math.max(0, run.column[m]));
-    context.globalAlpha = 1;
-    strokeBox(
-        context, lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall,
-        css("--ink"), 1.5);
-    strokeBox(context, x, y, Math.max(2, wide), Math.max(2, tall - 1), css("--ink"), 3);
+    pen.globalAlpha = 1;
+    pen.frame(
+        lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall, css("--ink"), 1.5);
+    pen.frame(x, y, Math.max(2, wide), Math.max(2, tall - 1), css("--ink"), 3);
     this.gridCard.says.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${
         moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
   }
@@ -324,7 +292,7 @@ class Pane {
   // To what was clicked on.
   enter({offsetX, offsetY}) {
     const {run, layout: {lefts, wide, tall, warps}} = this;
-    let launch = lefts.length - 1;
+    let launch = warps.length - 1;
     while (launch > 0 && lefts[launch] > offsetX) --launch;
     const warp = warps[launch][Math.min(warps[launch].length - 1, Math.floor(offsetY / tall))];
     if (!warp) return;
@@ -369,15 +337,13 @@ class Pane {
         if (array && !lane.last.named) lines.push([array.name, `[${element}]`]);
       }
       const chosen = this.choose(lines, most);
-      const word = {
-        active: "",
-        waiting: lane.did === "wait" ? "barrier" : "waits",
-        returned: run.failed ? "stopped" : "returned",
-        absent: "none"
-      }[name];
+      const word = name === "active" ? "" :
+          name === "absent"          ? "none" :
+          name === "waiting"         ? (lane.did === "wait" ? "barrier" : "waits") :
+                                       (run.failed ? "stopped" : "returned");
       cell.replaceChildren(
-          make("span", {className: "state", textContent: word}), make("b", {textContent: id}),
-          ...chosen.map(line => make("span", {textContent: fit(...line)})));
+          make("span", {className: "state"}, word), make("b", {}, id),
+          ...chosen.map(line => make("span", {}, fit(...line))));
       cell.title = `lane ${id}: ${name}` +
           (lines.length ? `; ${lines.map(line => line.join("")).join(", ")}` : "");
     });
@@ -386,15 +352,11 @@ class Pane {
   // As many variables as fit: row, index and sum before others.
   choose(lines, most) {
     const rank = ([name]) => /^(row|k|sum)$/.test(name) ? 0 : /^row_/.test(name) ? 2 : 1;
-    return lines.map((line, i) => [rank(line), i, line])
-        .sort((a, b) => a[0] - b[0] || a[1] - b[1])
-        .slice(0, most)
-        .sort((a, b) => a[1] - b[1])
-        .map(entry => entry[2]);
+    const first = [...lines].sort((a, b) => rank(a) - rank(b)).slice(0, most);
+    return lines.filter(line => first.includes(line));
   }
 
   // --- Source
-  // ---------------------------------------------------------------------------------------
 
   showSource() {
     const {run, moment} = this;
@@ -412,22 +374,16 @@ class Pane {
       const at = run.source(lane.place);
       if (at.file === file) counts.set(at.line, (counts.get(at.line) || 0) + 1);
     });
-    for (const row of this.marked || []) {
+    for (const row of this.marked) {
       row.classList.remove("now");
       row.children[1].textContent = "";
       row.children[2].innerHTML = row.dataset.html;
     }
-    this.marked = [];
-    const mark = number => {
-      const row = this.rows.get(number);
-      if (row && !this.marked.includes(row)) this.marked.push(row);
-      return row;
-    };
-    for (const [number, count] of counts) {
-      const row = mark(number);
-      if (row) row.children[1].textContent = `◂${count}`;
-    }
-    const row = mark(line);
+    counts.set(line, counts.get(line) || 0);
+    this.marked = [...counts.keys()].filter(at => this.rows.has(at)).map(at => this.rows.get(at));
+    for (const [at, count] of counts)
+      if (this.rows.has(at)) this.rows.get(at).children[1].textContent = `◂${count}`;
+    const row = this.rows.get(line);
     if (!row) return;
     row.classList.add("now");
     row.children[1].textContent = `▸${lanesOf(moment.mask).length}`;
@@ -447,24 +403,19 @@ class Pane {
     this.rows = new Map();
     source.text.split("\n").forEach((line, i) => {
       if (/^\s*\/\/ exercise: /.test(line)) return;
-      const row = make(
-          "div", {className: differing.has(i) ? "differs" : ""}, make("i", {textContent: i + 1}),
-          make("em"), make("code"));
+      const row = make("div", {}, make("i", {}, i + 1), make("em"), make("code"));
+      row.classList.toggle("differs", differing.has(i));
       row.dataset.html = highlight(line) || " ";
       row.children[2].innerHTML = row.dataset.html;
       this.rows.set(i + 1, row);
       pre.append(row);
     });
-    this.code.replaceChildren(
-        make(
-            "h3", {}, source.file,
-            ...differing.size ? [colourKey("var(--differs)", `not as in ${name}`)] : []),
-        pre);
+    const note = differing.size ? [colourKey("var(--differs)", `not as in ${name}`)] : [];
+    this.code.replaceChildren(make("h3", {}, source.file, ...note), pre);
     this.marked = [];
   }
 
   // --- Shuffles and votes
-  // ---------------------------------------------------------------------------
 
   // The warp operations that follow each other up to this moment, one above the other: a tree.
   showExchange() {
@@ -481,100 +432,82 @@ class Pane {
     }
     this.exchangeCard.style.display = rounds.length ? "" : "none";
     if (!rounds.length) return;
-    const height = 46, {context, width} = prepare(this.exchange, rounds.length * height + 14);
+    const height = 46, pen = prepare(this.exchange, rounds.length * height + 14), {width} = pen;
     const x = lane => (lane + .5) * width / LANES;
     this.exchangeCard.says.textContent = moment.instruction.operation;
     rounds.forEach((round, i) => {
       const {lanes, operands, results, sources} = run.request(round);
       const top = 8 + i * height, bottom = top + height - 14;
       const current = i === rounds.length - 1;
-      context.globalAlpha = current ? 1 : .55;
-      context.lineWidth = current ? 1.6 : 1;
+      pen.globalAlpha = current ? 1 : .55;
+      pen.lineWidth = current ? 1.6 : 1;
       lanes.forEach((lane, j) => {
-        if (sources) strokeLine(context, x(sources[j]), top, x(lane), bottom, COLOURS[sources[j]]);
+        if (sources) pen.link(x(sources[j]), top, x(lane), bottom, COLOURS[sources[j]]);
         const on = sources || (operands && operands[j] !== 0);
-        dot(context, x(lane), top, on ? 4 : 2, COLOURS[lane]);
-        if (results) dot(context, x(lane), bottom, 3, COLOURS[sources ? sources[j] : lane]);
+        pen.dot(x(lane), top, on ? 4 : 2, COLOURS[lane]);
+        if (results) pen.dot(x(lane), bottom, 3, COLOURS[sources ? sources[j] : lane]);
       });
-      context.fillStyle = css("--soft");
-      context.font = "10px system-ui, sans-serif";
+      pen.fillStyle = css("--soft");
+      pen.font = "10px system-ui, sans-serif";
       if (!sources)
-        context.fillText(
+        pen.fillText(
             `${round.instruction.operation}${results ? ` → ${show(results[0])}` : ""}`, 4,
             top + 20);
     });
-    context.globalAlpha = 1;
+    pen.globalAlpha = 1;
   }
 
   // --- From warp to warp
-  // ----------------------------------------------------------------------------
 
   // Who left the values that this request finds: a carry, a product, a flag, a ticket.
   showGivers() {
     const {moment, run} = this, {givers} = moment;
     this.giversCard.style.display = givers ? "" : "none";
     if (!givers) return;
-    const array = this.request.array;
+    const {array} = this.request;
     const name = warp => (run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "") +
         (warp.launch !== moment.launch && !run.parts.length ? `launch ${warp.launch + 1}, ` : "") +
         (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") +
         `warp ${warp.warp}`;
-    const count = [...givers.values()].reduce((sum, elements) => sum + elements.length, 0);
+    const count = [...givers.values()].flat().length;
     this.giversCard.says.textContent =
         `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
-    const value = element => {
-      const writes = (array.writes.get(element) || []).filter(write => write[0] < this.m);
-      return writes.length ? ` = ${show(writes[writes.length - 1][1], array)}` : "";
-    };
-    this.giversText.textContent = [...givers.keys()]
-                                      .slice(0, 4)
-                                      .map(warp => {
-                                        const [first] = givers.get(warp),
-                                              more = givers.get(warp).length - 1;
-                                        return `${array.name}[${first}]${value(first)}${
-                                            more ? ` and ${more} more` : ""} from ${name(warp)}`;
-                                      })
-                                      .join("; ") +
-        (givers.size > 4 ? "; ..." : ".");
+    const found = [...givers].slice(0, 4).map(([warp, [first, ...more]]) => {
+      const write = (array.writes.get(first) || []).findLast(([m]) => m < this.m);
+      return `${array.name}[${first}]${write ? ` = ${show(write[1], array)}` : ""}${
+          more.length ? ` and ${more.length} more` : ""} from ${name(warp)}`;
+    });
+    this.giversText.textContent = found.join("; ") + (givers.size > 4 ? "; ..." : ".");
   }
 
   drawCounters() {
-    const {run, m} = this;
+    const {run, m} = this, {rows} = run.matrix, step = 30;
     const fetches = run.arrays.filter(isCounter).flatMap(
         array => array.fetches.map(fetch => ({...fetch, key: `${array.name}[${fetch.element}]`})));
-    const keys = [...new Set(fetches.map(fetch => fetch.key))].slice(0, 6), step = 30;
-    const {context, width} = prepare(this.counters, keys.length * step + 2);
-    const last = run.matrix.rows;
-    context.font = "10.5px system-ui, sans-serif";
+    const keys = [...new Set(fetches.map(fetch => fetch.key))].slice(0, 6);
+    const pen = prepare(this.counters, keys.length * step + 2), x = row => row / rows * pen.width;
+    pen.font = "10.5px system-ui, sans-serif";
     keys.forEach((key, k) => {
       const done = fetches.filter(fetch => fetch.key === key && fetch.m <= m), y = 12 + k * step;
-      for (const {before, after, warp, m: at} of done) {
-        if (before >= last) continue;
-        context.globalAlpha = at === m ? 1 : .6;
-        fillBox(
-            context, before / last * width, y,
-            Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12,
-            COLOURS[warp.warp % LANES]);
+      for (const {before, after, warp, m: at} of done.filter(fetch => fetch.before < rows)) {
+        pen.globalAlpha = at === m ? 1 : .6;
+        const wide = Math.max(1, x(Math.min(after, rows)) - x(before) - .5);
+        pen.box(x(before), y, wide, 12, COLOURS[warp.warp % LANES]);
       }
-      context.globalAlpha = 1;
-      strokeBox(context, .5, y + .5, width - 1, 12, css("--edge"));
-      context.fillStyle = css("--soft");
-      const now = done[done.length - 1];
-      context.fillText(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3);
+      pen.globalAlpha = 1;
+      pen.frame(.5, y + .5, pen.width - 1, 12, css("--edge"));
+      const now = done.at(-1);
+      pen.write(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3, css("--soft"));
     });
-    const now = fetches.filter(fetch => fetch.m <= m).pop();
-    this.countersCard.says.textContent = !now ?
-        `${run.matrix.rows} rows` :
-        now.before >= run.matrix.rows ?
-        `warp ${now.warp.warp} of block ${now.warp.block} found none left` :
-        `warp ${now.warp.warp} of block ${now.warp.block} took row${
-            now.after - now.before === 1 ?
-                ` ${now.before}` :
-                `s ${now.before} to ${Math.min(now.after, run.matrix.rows) - 1}`}`;
+    const now = fetches.findLast(fetch => fetch.m <= m), last = Math.min(now?.after, rows) - 1;
+    const who = now && `warp ${now.warp.warp} of block ${now.warp.block}`;
+    this.countersCard.says.textContent = !now ? `${rows} rows` :
+        now.before >= rows ? `${who} found none left` :
+        now.after - now.before === 1 ? `${who} took row ${now.before}` :
+                                       `${who} took rows ${now.before} to ${last}`;
   }
 
   // --- Several GPUs
-  // -----------------------------------------------------------------------------------
 
   // Where there are several GPUs, only the arrays that this launch touches, or that are copied.
   isShown(array) {
@@ -590,49 +523,42 @@ class Pane {
     const rows = run.parts.flatMap(
         (part, device) =>
             run.arrays.filter(array => array.part === part).map(array => ({device, array})));
-    const step = 40, {context, width} = prepare(this.devices, rows.length * step + 4);
+    const step = 40, pen = prepare(this.devices, rows.length * step + 4);
     const left = 52, count = Math.max(...run.parts.map(part => part.columns.length)),
-          w = (width - left) / count;
+          w = (pen.width - left) / count;
     const middle = element => left + (element + .5) * w;
     const rowOf = array => rows.findIndex(row => row.array === array);
     const running =
         moment.launch >= 0 && moment.kind !== "copy" ? run.launches[moment.launch].device : -1;
     this.devicesCard.says.textContent = running >= 0 ? `GPU ${running} executes` : "";
-    context.font = "11px system-ui, sans-serif";
+    pen.font = "11px system-ui, sans-serif";
+    const y = row => 6 + row * step;
     rows.forEach(({device, array}, r) => {
-      const y = 6 + r * step, tall = 15, own = array.part.rows.length;
-      context.fillStyle = css(device === running ? "--ink" : "--soft");
-      context.fillText(`GPU ${device}`, 0, y + 8);
-      context.fillText(
-          `x, ${rows.slice(0, r).filter(row => row.device === device).length ? "odd" : "even"}`, 0,
-          y + 20);
+      const tall = 15, own = array.part.rows.length,
+            ink = css(device === running ? "--ink" : "--soft");
+      const odd = rows.slice(0, r).some(row => row.device === device);
+      pen.write(`GPU ${device}`, 0, y(r) + 8, ink);
+      pen.write(`x, ${odd ? "odd" : "even"}`, 0, y(r) + 20, ink);
+      const ghosts = [];
       array.part.columns.forEach((column, element) => {
         if (column < 0) return;
-        const writes = array.writes.get(element), x = left + element * w;
-        fillBox(
-            context, x, y, w, tall,
-            css(writes && writes[0][0] <= m ? "--written" :
-                    element >= own          ? "--ghost" :
-                                              "--never"));
+        if (element >= own) ghosts.push(element);
+        const written = array.writes.get(element)?.[0][0] <= m;
+        const look = written ? "--written" : element >= own ? "--ghost" : "--never";
+        pen.box(left + element * w, y(r), w, tall, css(look));
       });
-      strokeBox(context, left + .5, y + .5, own * w, tall, css("--edge"));
-      const ghosts =
-          array.part.columns.map((column, element) => column >= 0 && element >= own ? element : -1)
-              .filter(element => element >= 0);
-      if (ghosts.length) {
-        strokeBox(
-            context, left + ghosts[0] * w + .5, y + .5,
-            (ghosts[ghosts.length - 1] - ghosts[0] + 1) * w, tall, css("--soft"));
-      }
+      pen.frame(left + .5, y(r) + .5, own * w, tall, css("--edge"));
+      if (!ghosts.length) return;
+      const wide = (ghosts.at(-1) - ghosts[0] + 1) * w;
+      pen.frame(left + ghosts[0] * w + .5, y(r) + .5, wide, tall, css("--soft"));
     });
     const arrow = (fromArray, fromElement, toArray, toElement, colour) => {
       const from = rowOf(fromArray), to = rowOf(toArray);
       if (to < 0) return;
-      context.lineWidth = 1.2;
-      const y = row => 6 + row * step + 7;
-      const begin = from < 0 ? [middle(toElement), y(to) - 14] : [middle(fromElement), y(from)];
-      strokeLine(context, ...begin, middle(toElement), y(to), colour);
-      dot(context, middle(toElement), y(to), 2.5, colour);
+      pen.lineWidth = 1.2;
+      const begin = from < 0 ? [middle(toElement), y(to) - 7] : [middle(fromElement), y(from) + 7];
+      pen.link(...begin, middle(toElement), y(to) + 7, colour);
+      pen.dot(middle(toElement), y(to) + 7, 2.5, colour);
     };
     if (moment.kind === "copy" && moment.to) {
       for (let at = 0; at < moment.bytes; at += moment.to.element) {
@@ -642,28 +568,23 @@ class Pane {
       }
     }
     // What a lane stores into another GPU's x is the entry of the same column, on its own.
-    if (request && request.array && request.array.part && run.overLink(moment)) {
-      request.lanes.forEach((lane, i) => {
-        const element = Math.floor(request.addresses[i] / request.array.element);
-        const column = request.array.part.columns[element];
-        const parity = rows.filter(row => row.device === request.array.device)
-                           .findIndex(row => row.array === request.array);
-        const own = rows.filter(row => row.device === running)[parity];
-        const place = own ? own.array.part.columns.indexOf(column) : -1;
-        arrow(place >= 0 ? own.array : null, place, request.array, element, COLOURS[lane]);
+    const {array, lanes, addresses} = request || {};
+    const each = draw =>
+        lanes.forEach((lane, i) => draw(Math.floor(addresses[i] / array.element), COLOURS[lane]));
+    if (array?.part && run.overLink(moment)) {
+      const of = device => rows.filter(row => row.device === device).map(row => row.array);
+      const own = of(running)[of(array.device).indexOf(array)];
+      each((element, colour) => {
+        const place = own ? own.part.columns.indexOf(array.part.columns[element]) : -1;
+        arrow(place >= 0 ? own : null, place, array, element, colour);
       });
-    } else if (request && request.array && rowOf(request.array) >= 0) {
-      request.lanes.forEach((lane, i) => {
-        const element = Math.floor(request.addresses[i] / request.array.element);
-        fillBox(
-            context, left + element * w, 6 + rowOf(request.array) * step, Math.max(1.5, w), 15,
-            COLOURS[lane]);
-      });
-    }
+    } else if (array && rowOf(array) >= 0)
+      each(
+          (element, colour) =>
+              pen.box(left + element * w, y(rowOf(array)), Math.max(1.5, w), 15, colour));
   }
 
   // --- Arrays
-  // ---------------------------------------------------------------------------------------
 
   // Which rows of a strip are shown: those that are touched, then their neighbours.
   // (As many rows as were needed once, up to `limit`: a page that grows and shrinks cannot be
@@ -690,12 +611,10 @@ class Pane {
     const used = new Map();  // element -> lanes
     const {request, moment} = this;
     if (moment.kind === "copy") {
-      const begin = made.array === moment.to ? moment.toOffset :
-          made.array === moment.from         ? moment.fromOffset :
-                                               0;
-      const bytes = made.array === moment.to || made.array === moment.from ? moment.bytes : 0;
-      for (let at = 0; at < bytes; at += made.array.element)
-        used.set((begin + at) / made.array.element, [0]);
+      const begin = made.array === moment.to ? moment.toOffset : moment.fromOffset;
+      if (made.array !== moment.to && made.array !== moment.from) return used;
+      for (let at = begin; at < begin + moment.bytes; at += made.array.element)
+        used.set(at / made.array.element, [0]);
       return used;
     }
     if (!request || request.array !== made.array || this.asked) return used;
@@ -707,16 +626,23 @@ class Pane {
     return used;
   }
 
-  drawStrip(made) {
-    const {array, canvas, says, box} = made;
-    const used = this.usedBy(made), m = this.m, counts = used.size ? this.moment.counts : null;
+  // An array: in sectors; where it is shared, in banks.
+  drawArray(made) {
+    const {array, says, box} = made, shared = array.space === "shared";
+    const used = this.usedBy(made), counts = used.size ? this.moment.counts : null;
     box.className = used.size ? "array" : "array idle";
-    const own =
-        array.part ? array.part.rows.length : Infinity;  // elements from here on are ghost entries
-    says.textContent = counts ?
+    says.textContent = !counts ?
+        "" :
+        shared ?
+        `${plural(counts.passes, "pass")} over the banks, ${counts.idealPasses} without conflicts` :
         `${plural(counts.sectors, "sector")} touched, ${counts.ideal} needed; ${
-            Math.round(100 * counts.used / counts.sectors / SECTOR)}% used` :
-        "";
+            Math.round(100 * counts.used / counts.sectors / SECTOR)}% used`;
+    shared ? this.drawBanks(made, used, counts) : this.drawStrip(made, used);
+  }
+
+  drawStrip(made, used) {
+    const {array, canvas} = made, {m} = this;
+    const own = array.part ? array.part.rows.length : Infinity;  // from here on: ghost entries
     const perSector = Math.max(1, SECTOR / array.element),
           sectors = Math.ceil(array.bytes / SECTOR);
     const available = canvas.parentNode.clientWidth || 600, gap = 6;
@@ -727,24 +653,17 @@ class Pane {
     const touched = new Set([...used.keys()].map(element => Math.floor(element / perSector)));
     const shownRows = this.window(made, rows, [...touched].map(rowOf), 7);
     const tall = 15, step = 19;
-    const {context, width} = prepare(canvas, shownRows.length * step + 6);
+    const pen = prepare(canvas, shownRows.length * step + 6), {width} = pen;
     // All of the array, in a line.
-    fillBox(context, 0, 0, width, 3, css("--line"));
+    pen.box(0, 0, width, 3, css("--line"));
     const scale = width / sectors;
-    context.fillStyle = css("--accent");
-    for (const sector of touched) context.fillRect(sector * scale, 0, Math.max(1.5, scale), 3);
-    context.globalAlpha = .35;
+    pen.fillStyle = css("--accent");
+    for (const sector of touched) pen.fillRect(sector * scale, 0, Math.max(1.5, scale), 3);
+    pen.globalAlpha = .35;
     for (let s = 0; s < sectors; ++s)
-      if (array.fetched[s] < m) context.fillRect(s * scale, 0, Math.max(.6, scale), 3);
-    context.globalAlpha = 1;
-    const colours = {
-      never: css("--never"),
-      fetched: css("--fetched"),
-      written: css("--written"),
-      ghost: css("--ghost"),
-      edge: css("--edge"),
-      dragged: css("--dragged")
-    };
+      if (array.fetched[s] < m) pen.fillRect(s * scale, 0, Math.max(.6, scale), 3);
+    pen.globalAlpha = 1;
+    const colours = coloursOf(["never", "fetched", "written", "ghost", "edge", "dragged", "ink"]);
     shownRows.forEach((row, r) => {
       const y = 6 + r * step;
       for (let sector = row * perRow * 4; sector < Math.min(sectors, (row + 1) * perRow * 4);
@@ -754,39 +673,28 @@ class Pane {
         const elements =
             Math.min(perSector, Math.ceil((array.bytes - sector * SECTOR) / array.element));
         const w = wide / perSector;
-        fillBox(
-            context, x, y, elements * w, tall,
-            array.fetched[sector] < m ? colours.fetched : colours.never);
+        pen.box(
+            x, y, elements * w, tall, array.fetched[sector] < m ? colours.fetched : colours.never);
         for (let e = 0; e < elements; ++e) {
-          const element = sector * perSector + e, writes = array.writes.get(element);
-          if (element >= own && array.part.columns[element] >= 0) {
-            fillBox(context, x + e * w, y, w, tall, colours.ghost);
-          }
-          if (writes && writes[0][0] <= m) fillBox(context, x + e * w, y, w, tall, colours.written);
+          const element = sector * perSector + e, place = [x + e * w, y, w, tall];
+          if (element >= own && array.part.columns[element] >= 0) pen.box(...place, colours.ghost);
+          if (array.writes.get(element)?.[0][0] <= m) pen.box(...place, colours.written);
           const lanes = used.get(element);
-          if (lanes) {
-            fillBox(context, x + e * w + .5, y + .5, w - 1, tall - 1, COLOURS[lanes[0]]);
-          } else if (touched.has(sector)) {
-            hatch(context, x + e * w, y, w, tall, colours.dragged);
-          }
+          if (lanes)
+            pen.box(x + e * w + .5, y + .5, w - 1, tall - 1, COLOURS[lanes[0]]);
+          else if (touched.has(sector))
+            pen.hatch(...place, colours.dragged);
         }
-        strokeBox(
-            context, x + .5, y + .5, elements * w - 1, tall - 1,
-            touched.has(sector) ? css("--ink") : colours.edge);
+        const edge = touched.has(sector) ? colours.ink : colours.edge;
+        pen.frame(x + .5, y + .5, elements * w - 1, tall - 1, edge);
       }
-      if (r > 0 && shownRows[r - 1] !== row - 1)
-        fillBox(context, 0, y - 3, width, .8, css("--soft"));
+      if (r > 0 && shownRows[r - 1] !== row - 1) pen.box(0, y - 3, width, .8, css("--soft"));
     });
   }
 
   // Shared memory: a column per bank; rows of 32 words.
-  drawBanks(made) {
-    const {array, canvas, says, box} = made;
-    const used = this.usedBy(made), counts = used.size ? this.moment.counts : null;
-    box.className = used.size ? "array" : "array idle";
-    says.textContent = counts ?
-        `${plural(counts.passes, "pass")} over the banks, ${counts.idealPasses} without conflicts` :
-        "";
+  drawBanks(made, used, counts) {
+    const {array, canvas} = made;
     const words = new Map();
     for (const [element, lanes] of used) {
       for (let part = 0; part < Math.max(1, array.element / BANK_BYTES); ++part)
@@ -797,43 +705,32 @@ class Pane {
     const rows = last - first + 1;
     const shownRows =
         this.window(made, rows, [...words.keys()].map(word => Math.floor(word / BANKS) - first), 8);
-    const step = 12, {context, width} = prepare(canvas, shownRows.length * step + 12);
+    const step = 12, pen = prepare(canvas, shownRows.length * step + 12), {width} = pen;
     const w = width / BANKS;
-    const load = new Array(BANKS).fill(0);
+    const load = new Array(BANKS).fill(0), most = Math.max(1, array.element / BANK_BYTES);
     for (const word of words.keys()) ++load[word % BANKS];
-    context.font = "9px system-ui, sans-serif";
-    context.textAlign = "center";
-    const most = Math.max(1, (array.element / BANK_BYTES));
-    for (let bank = 0; bank < BANKS; ++bank) {
-      context.fillStyle = load[bank] > 1 && counts && counts.passes > counts.idealPasses ?
-          css("--bad") :
-          css("--soft");
-      context.fillText(
-          load[bank] > most ? `${load[bank]}×` :
-              bank % 4 === 0 ? String(bank) :
-                               "",
-          (bank + .5) * w, 8);
-    }
-    context.textAlign = "left";
+    pen.font = "9px system-ui, sans-serif";
+    pen.textAlign = "center";
+    load.forEach((count, bank) => {
+      const text = count > most ? `${count}×` : bank % 4 ? "" : bank;
+      const bad = count > 1 && counts && counts.passes > counts.idealPasses;
+      pen.write(text, (bank + .5) * w, 8, css(bad ? "--bad" : "--soft"));
+    });
+    pen.textAlign = "left";
     shownRows.forEach((row, r) => {
       for (let bank = 0; bank < BANKS; ++bank) {
         const word = (first + row) * BANKS + bank, byte = word * BANK_BYTES - array.offset;
         if (byte < 0 || byte >= array.bytes) continue;
-        const writes = array.writes.get(Math.floor(byte / array.element)), lanes = words.get(word);
-        fillBox(
-            context, bank * w + .5, 11 + r * step, w - 1, step - 2,
-            lanes                                ? COLOURS[lanes[0]] :
-                writes && writes[0][0] <= this.m ? css("--written") :
-                                                   css("--never"));
-        strokeBox(
-            context, bank * w + 1, 11.5 + r * step, w - 2, step - 3,
-            lanes ? css("--ink") : css("--edge"));
+        const lanes = words.get(word), y = 11 + r * step;
+        const written = array.writes.get(Math.floor(byte / array.element))?.[0][0] <= this.m;
+        const look = lanes ? COLOURS[lanes[0]] : css(written ? "--written" : "--never");
+        pen.box(bank * w + .5, y, w - 1, step - 2, look);
+        pen.frame(bank * w + 1, y + .5, w - 2, step - 3, css(lanes ? "--ink" : "--edge"));
       }
     });
   }
 
   // --- Matrix
-  // ---------------------------------------------------------------------------------------
 
   drawMatrix() {
     const {run, m} = this, {rows, columns, nonzeros, row_offsets: offsets} = run.matrix;
@@ -848,18 +745,18 @@ class Pane {
     const small = Math.max(rows, columns) <= 48;
     const whole = small ? Math.min(available, 330) : 150,
           height = small ? whole * Math.min(1, rows / columns) + 2 : 232;
-    const {context} = prepare(this.picture, Math.max(24, height));
+    const pen = prepare(this.picture, Math.max(24, height));
     const cell = Math.min(14, (whole - 2) / Math.max(rows, columns));
     this.drawPart(
-        context, now, small ? (available - cell * columns) / 2 : 0, 0, cell, [0, rows, 0, columns]);
+        pen, now, small ? (available - cell * columns) / 2 : 0, 0, cell, [0, rows, 0, columns]);
     if (small) return;
     // What is being multiplied, enlarged, and where that is.
     const part = this.partOf(now), [top, bottom, left, right] = part;
     const room = available - whole - 24,
           each = Math.min(14, room / (right - left), 230 / (bottom - top));
-    this.drawPart(context, now, whole + 24, 0, each, part);
-    strokeBox(
-        context, left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell,
+    this.drawPart(pen, now, whole + 24, 0, each, part);
+    pen.frame(
+        left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell,
         css("--ink"));
   }
 
@@ -883,32 +780,30 @@ class Pane {
     return this.part || [0, Math.min(rows, 24), 0, Math.min(columns, 48)];
   }
 
-  drawPart(context, now, x, y, cell, [top, bottom, left, right]) {
+  drawPart(pen, now, x, y, cell, [top, bottom, left, right]) {
     const {run, m} = this, {row_offsets: offsets, column_indices: indices} = run.matrix;
-    strokeBox(
-        context, x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1,
-        css("--edge"));
+    pen.frame(x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1, css("--edge"));
     const size = Math.max(1, cell - (cell > 4 ? 1 : 0));
     const colours = [css("--dragged"), css("--accent")];
     for (const pass of [0, 1]) {
-      context.fillStyle = colours[pass];
-      context.globalAlpha = pass ? .6 : .4;
+      pen.fillStyle = colours[pass];
+      pen.globalAlpha = pass ? .6 : .4;
       for (let row = top; row < bottom; ++row) {
         for (let k = offsets[row]; k < offsets[row + 1]; ++k) {
           const column = indices[k];
           if (column < left || column >= right || (run.doneAt[k] <= m) !== (pass === 1)) continue;
-          context.fillRect(x + 1 + (column - left) * cell, y + 1 + (row - top) * cell, size, size);
+          pen.fillRect(x + 1 + (column - left) * cell, y + 1 + (row - top) * cell, size, size);
         }
       }
     }
-    context.globalAlpha = 1;
+    pen.globalAlpha = 1;
     const big = Math.max(2, cell);
     for (const [lane, k] of now) {
       const row = run.rowOf[k], column = indices[k];
       if (row < top || row >= bottom || column < left || column >= right) continue;
-      fillBox(
-          context, x + 1 + (column - left + .5) * cell - big / 2,
-          y + 1 + (row - top + .5) * cell - big / 2, big, big, COLOURS[lane]);
+      pen.box(
+          x + 1 + (column - left + .5) * cell - big / 2, y + 1 + (row - top + .5) * cell - big / 2,
+          big, big, COLOURS[lane]);
     }
   }
 
@@ -929,7 +824,6 @@ class Pane {
 }
 
 // --- Words
-// ------------------------------------------------------------------------------------------
 
 function ranges(lanes) {
   const found = [];
@@ -969,13 +863,12 @@ function describeGivers({givers, block}) {
 
 // What a moment leaves wrong in y.
 function describeWrong([wrong, ...others]) {
-  return wrong ? [make("b", {
-    className: "wrong",
-    textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
-        `which should be ${show(wrong.expected)}${
-                     others.length ? `; ${others.length} more are wrong` : ""}.`
-  })] :
-                 [];
+  if (!wrong) return [];
+  const {lane, row, got, expected} = wrong;
+  const more = others.length ? `; ${others.length} more are wrong` : "";
+  const textContent = ` Lane ${lane} leaves y[${row}] = ${show(got ?? "nan")}, which should be ${
+      show(expected)}${more}.`;
+  return [make("b", {className: "wrong", textContent})];
 }
 
 // The request of an access to global memory: what it touches, and where that comes from.
@@ -1140,64 +1033,58 @@ function highlight(line) {
 }
 
 // --- Canvases
-// ---------------------------------------------------------------------------------------
 
-function prepare(canvas, height) {
-  const width =
-      canvas.parentNode.clientWidth - (canvas.parentNode.classList.contains("card") ? 20 : 0) ||
-      600;
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  return {context, width};
-}
-
-function dot(context, x, y, radius, colour) {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.fillStyle = colour;
-  context.fill();
-}
-
-function fillBox(context, x, y, w, h, colour) {
-  context.fillStyle = colour;
-  context.fillRect(x, y, w, h);
-}
-
-function strokeBox(context, x, y, w, h, colour, lineWidth = 1) {
-  Object.assign(context, {strokeStyle: colour, lineWidth});
-  context.strokeRect(x, y, w, h);
-}
-
-function strokeLine(context, x1, y1, x2, y2, colour) {
-  context.strokeStyle = colour;
-  context.beginPath();
-  context.moveTo(x1, y1);
-  context.lineTo(x2, y2);
-  context.stroke();
-}
-
-function hatch(context, x, y, w, h, colour) {
-  context.save();
-  context.beginPath();
-  context.rect(x, y, w, h);
-  context.clip();
-  context.strokeStyle = colour;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let d = Math.floor((x - h) / 5) * 5; d < x + w; d += 5) {
-    context.moveTo(d, y + h);
-    context.lineTo(d + h, y);
+// What else the context of a canvas can do.
+const PEN = {
+  dot(x, y, radius, colour) {
+    this.beginPath();
+    this.arc(x, y, radius, 0, 2 * Math.PI);
+    this.fillStyle = colour;
+    this.fill();
+  },
+  box(x, y, w, h, colour) {
+    this.fillStyle = colour;
+    this.fillRect(x, y, w, h);
+  },
+  frame(x, y, w, h, colour, lineWidth = 1) {
+    Object.assign(this, {strokeStyle: colour, lineWidth});
+    this.strokeRect(x, y, w, h);
+  },
+  link(x1, y1, x2, y2, colour) {
+    this.strokeStyle = colour;
+    this.beginPath();
+    this.moveTo(x1, y1);
+    this.lineTo(x2, y2);
+    this.stroke();
+  },
+  write(text, x, y, colour) {
+    this.fillStyle = colour;
+    this.fillText(text, x, y);
+  },
+  hatch(x, y, w, h, colour) {
+    this.save();
+    this.beginPath();
+    this.rect(x, y, w, h);
+    this.clip();
+    this.lineWidth = 1;
+    for (let d = Math.floor((x - h) / 5) * 5; d < x + w; d += 5)
+      this.link(d, y + h, d + h, y, colour);
+    this.restore();
   }
-  context.stroke();
-  context.restore();
+};
+
+// The context of a canvas of this height, and its width, in pixels of the page.
+function prepare(canvas, height) {
+  const box = canvas.parentNode, ratio = window.devicePixelRatio || 1;
+  const width = box.clientWidth - (box.classList.contains("card") ? 20 : 0) || 600;
+  Object.assign(canvas, {width: Math.round(width * ratio), height: Math.round(height * ratio)});
+  canvas.style.height = `${height}px`;
+  const pen = Object.assign(canvas.getContext("2d"), PEN, {width});
+  pen.scale(ratio, ratio);
+  return pen;
 }
 
 // --- Moving
-// -----------------------------------------------------------------------------------------
 
 function go(tick) {
   state.tick = Math.max(0, Math.min(state.axis.length - 1, tick));
@@ -1280,12 +1167,9 @@ function step(direction) {
 
 function jump(direction) {
   const r = state.focus, m = momentOf(r), found = runs[r].kinds[$("kind").value];
-  const next = direction > 0 ? found.find(other => other > m) :
-                               [...found].reverse().find(other => other < m);
-  if (next !== undefined)
-    goTo(r, next);
-  else if (found.length)
-    goTo(r, direction > 0 ? found[0] : found[found.length - 1]);
+  const next = direction > 0 ? found.find(other => other > m) ?? found[0] :
+                               found.findLast(other => other < m) ?? found.at(-1);
+  if (next !== undefined) goTo(r, next);
 }
 
 // What is left of the run takes half a minute at most.
@@ -1304,23 +1188,20 @@ function play(on) {
 }
 
 // --- The tour
-// ---------------------------------------------------------------------------------------
 
 function showStop(number, move = true) {
   const stop = data.tour[number];
   if (!stop) return;
   state.tour = number;
-  const button = (text, to) => make(
-      "button",
-      {type: "button", textContent: text, disabled: !data.tour[to], onclick: () => showStop(to)});
-  const close = make(
-      "button", {type: "button", textContent: "✕", title: "close the tour", onclick: closeTour});
+  const turn = (text, to) => button(text, () => showStop(to), {disabled: !data.tour[to]});
+  const steps = [
+    `${number + 1} of ${data.tour.length}`, turn("‹ back", number - 1), turn("next ›", number + 1),
+    button("✕", closeTour, {title: "close the tour"})
+  ];
   $("tour").hidden = false;
   $("tour").replaceChildren(
-      make("div", {}, make("h2", {textContent: stop.title}), make("p", {textContent: stop.text})),
-      make(
-          "div", {className: "steps"}, `${number + 1} of ${data.tour.length}`,
-          button("‹ back", number - 1), button("next ›", number + 1), close));
+      make("div", {}, make("h2", {}, stop.title), make("p", {}, stop.text)),
+      make("div", {className: "steps"}, ...steps));
   redraw();
   const words = new URLSearchParams(location.hash.slice(1));
   if (move)
@@ -1337,7 +1218,6 @@ function closeTour() {
 }
 
 // --- The page
-// ---------------------------------------------------------------------------------------
 
 // Shows `next`: {traces, tour, find, like}, at the first event of the kind `find`, where a product
 // is wrong, at the first request to the array `like`, or at the first step.
@@ -1350,23 +1230,21 @@ function load(next) {
   panes = runs.map((run, number) => new Pane(run, number));
   $("panes").className = runs.length > 1 ? "two" : "one";
   $("panes").replaceChildren(...panes.map(pane => pane.box));
-  $("kernels").replaceChildren(...runs.length < 2 ? [] : runs.map((run, r) => make("button", {
-                                                                    type: "button",
-                                                                    textContent: run.name,
-                                                                    onclick: () => {
-                                                                      state.focus = r;
-                                                                      go(state.tick);
-                                                                    }
-                                                                  })));
+  const choose = r => {
+    state.focus = r;
+    go(state.tick);
+  };
+  const choices = runs.map(({name}, r) => button(name, () => choose(r)));
+  $("kernels").replaceChildren(...runs.length > 1 ? choices : []);
   const {matrix, precision, schedule} = data.traces[0];
-  $("about").textContent = !matrix.rows ? matrix.name :
-                                          `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${
-                                              plural(matrix.nonzeros, "nonzero")}, ${precision}` +
-          (schedule === "forward" ? "" : `, ${schedule} schedule`);
+  const {name, rows, columns, nonzeros} = matrix;
+  const order = schedule === "forward" ? "" : `, ${schedule} schedule`;
+  const size = `${rows} × ${columns}, ${plural(nonzeros, "nonzero")}`;
+  $("about").textContent = rows ? `${name}: ${size}, ${precision}${order}` : name;
   $("kind").replaceChildren();
   for (const [kind, text] of Object.entries(KINDS)) {
     const count = runs.reduce((sum, run) => sum + run.kinds[kind].length, 0);
-    if (count) $("kind").append(make("option", {value: kind, textContent: `${text} (${count})`}));
+    if (count) $("kind").append(make("option", {value: kind}, `${text} (${count})`));
   }
   $("warp").replaceChildren();
   runs.forEach((run, r) => {
@@ -1374,17 +1252,14 @@ function load(next) {
     for (const warp of run.warps.values()) {
       const gpu = run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "";
       const launch = gpu + (run.launches.length > 1 ? `launch ${warp.launch + 1}, ` : "");
-      group.append(make("option", {
-        value: `${r}:${warp.key}`,
-        textContent: `${launch}block ${warp.block}, warp ${warp.warp}`
-      }));
+      const name = `${launch}block ${warp.block}, warp ${warp.warp}`;
+      group.append(make("option", {value: `${r}:${warp.key}`}, name));
     }
     $("warp").append(group);
   });
   // Two versions of one kernel make the same requests, up to where they differ.
-  state.axis = axisOf(
-      runs.some(run => runs.some(other => other.name === "my_" + run.name)) ? "instruction" :
-                                                                              "bytes");
+  const versions = runs.some(({name}) => runs.some(other => other.name === "my_" + name));
+  state.axis = axisOf(versions ? "instruction" : "bytes");
   showPane();
   const find = data.find || "wrong", r = runWith(find);
   $("worst").hidden = runWith("worst") < 0;
@@ -1430,8 +1305,7 @@ function start() {
   };
   $("more").onclick = () =>
       $("more").setAttribute("aria-expanded", $("bar").classList.toggle("all"));
-  $("panels").append(...PANELS.map(
-      name => make("button", {type: "button", textContent: name, onclick: () => showPanel(name)})));
+  $("panels").append(...PANELS.map(name => button(name, () => showPanel(name))));
   showPanel(PANELS[0]);
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", readUrl);
