@@ -252,8 +252,9 @@ def accesses(trace, name, kind="load", launch=0, block=0, warp=0):
 
 
 def values_of(trace, event):
-    """What a request loads or stores, or an atomic finds; without numbers of two words."""
-    return [trace["values"][v] for v in trace["events"][event][4] if not isinstance(v, list)]
+    """What a request loads or stores, or an atomic finds; None for a number of two words."""
+    known = trace["events"][event][4]
+    return [None if isinstance(v, list) else trace["values"][v] for v in known]
 
 
 def plural(count, word):

@@ -5,10 +5,11 @@
              [--mine] [--find worst] [--precision f64] [--schedule forward] [--command "steps --gpus 2"]
              [--trace FILE] [--live FILE]
 
-PROGRAM is run with --trace, unless FILE holds the traces. --live: the module that runs kernels (live/package.py), for a page of the site. One or two kernels are shown. Matrix and kernels
-are those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that it is
-a version of. The page opens at the first event of the kind --find (model.js, KINDS), else where a product is
-wrong, else at the tour's first stop.
+PROGRAM is run with --trace, unless FILE holds the traces. --live: the module that runs kernels
+(live/package.py), for a page of the site. One or two kernels are shown. Matrix and kernels are
+those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that
+it is a version of. The page opens at the first event of the kind --find (model.js, KINDS), else
+where a product is wrong, else at the tour's first stop.
 """
 
 import argparse
@@ -29,8 +30,9 @@ DEFAULT_MATRIX = "stencil2d:16x16"
 
 
 def record(program, matrix, kernels, precision="f64", schedule="forward", *more, command=""):
-    """The traces of kernels on a matrix, in the order of `kernels`; a product that is wrong has one, too.
-    `command`: a step's own program, with options, that runs what `kernels` names (10_multigpu/steps.cu)."""
+    """The traces of kernels on a matrix, in the order of `kernels`; a product that is wrong has
+    one, too. `command`: a step's own program, with options, that runs what `kernels` names
+    (10_multigpu/steps.cu)."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "trace.jsonl"
         which = "--way" if command else "--kernel"
@@ -58,8 +60,8 @@ def names_in(program, step=r"\d\d"):
 
 
 def choose(names, wanted, tour, mine):
-    """The kernels to show, of those that the program has; `names` is empty where a command of its own checks
-    them. Raises TraceError."""
+    """The kernels to show, of those that the program has; `names` is empty where a command of its
+    own checks them. Raises TraceError."""
     for name in wanted:
         if names and name not in names:
             raise traces.TraceError(
@@ -78,7 +80,8 @@ def choose(names, wanted, tour, mine):
 
 
 def page(found, stops, find="", live=""):
-    """The text of the page. `live`: with the controls of live/controls.js, and the name of the module beside the page."""
+    """The text of the page. `live`: with the controls of live/controls.js, and the name of the
+    module beside the page."""
     names = " and ".join(trace["kernel"]["name"] for trace in found)
     text = (HERE / "page.html").read_text(encoding="utf-8")
     embedded = json.dumps(
