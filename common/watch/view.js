@@ -841,7 +841,8 @@ function ranges(lanes) {
       .join(", ");
 }
 
-const bold = text => make("b", {textContent: text});
+// What stands between ** is bold.
+const rich = text => text.split("**").map((part, i) => i % 2 ? make("b", {}, part) : part);
 
 // Which lanes, as the subject of a sentence.
 function whoOf(lanes) {
@@ -886,93 +887,67 @@ function describeSectors(run, {counts, kind}, {lanes, addresses}) {
       "" :
       ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${
           counts.dram === 1 ? "s" : ""} from DRAM.`;
-  return [
-    "The request touches ",
-    bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
-    ` and uses ${counts.used.toLocaleString("en")} of ${
-        (counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${cached}${same}`
-  ];
+  const size = (counts.sectors * SECTOR).toLocaleString("en"),
+        touched = `${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`;
+  return `The request touches **${touched}** and uses ${counts.used.toLocaleString("en")} of ${
+      size} bytes (${share}%). ${fewer}${cached}${same}`;
 }
 
 function describeAccess(run, moment, request, who, one) {
   const {array} = request, {counts, kind, instruction} = moment;
   const verb = {load: "load", store: "store", atomic: "update"}[kind] + (one ? "s" : "");
   const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
-  const first = [
-    bold(`${who} ${verb} ${array.name}${link}`),
-    `, ${instruction.size} bytes each${kind === "atomic" ? ", atomically" : ""}. `
-  ];
-  const givers = describeGivers(moment);
-  if (array.space === "shared") {
-    const extra = counts.passes > counts.idealPasses ?
-        [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] :
-        [`The banks serve it in ${plural(counts.passes, "pass")}.`];
-    return [...first, ...extra, givers];
-  }
-  return [
-    ...first, ...describeSectors(run, moment, request), givers, ...describeWrong(moment.wrong || [])
-  ];
+  const served = array.space !== "shared" ?
+      describeSectors(run, moment, request) :
+      counts.passes > counts.idealPasses ?
+      `**Bank conflict: ${counts.passes} passes** instead of ${counts.idealPasses}.` :
+      `The banks serve it in ${plural(counts.passes, "pass")}.`;
+  return `**${who} ${verb} ${array.name}${link}**, ${instruction.size} bytes each${
+      kind === "atomic" ? ", atomically" : ""}. ${served}${describeGivers(moment)}`;
 }
 
 function describeOperation({operation}, {sources, results, lanes}, who, one) {
-  if (!sources)
-    return [
-      bold(`${operation}: ${who} ${one ? "meets" : "meet"}`),
-      results ? `; the result is ${show(results[0])}.` : " and see what the others wrote."
-    ];
+  const result =
+      results ? `; the result is ${show(results[0])}.` : " and see what the others wrote.";
+  if (!sources) return `**${operation}: ${who} ${one ? "meets" : "meet"}**${result}`;
   const distances = new Set(sources.map((source, i) => source - lanes[i]).filter(d => d));
   const [distance] = distances;
   const how = distances.size === 1 ?
       `each from the lane ${Math.abs(distance)} ${distance > 0 ? "above" : "below"}` :
       distances.size ? "each from the lane it names" :
                        "each its own";
-  return [
-    bold(`${operation}: ${who} ${one ? "takes" : "take"} a value`),
-    `, ${how}. No memory is involved.`
-  ];
+  return `**${operation}: ${who} ${one ? "takes" : "take"} a value**, ${
+      how}. No memory is involved.`;
 }
 
 // What the host does, or the launch as a whole.
 const OF_HOST = {
-  barrier: () => [bold("All threads of the block have reached the barrier"), " and go on."],
+  barrier: () => "**All threads of the block have reached the barrier** and go on.",
   launch(run, moment) {
-    const launch = run.launches[moment.launch];
-    const blocks = launch.grid.reduce((a, b) => a * b),
-          threads = launch.block.reduce((a, b) => a * b);
-    return [
-      bold(`Launch ${moment.launch + 1}: ${launch.kernel}`),
-      `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${
-          run.launches.some(l => l.device) ? `, on GPU ${launch.device}, stream ${launch.stream}` :
-                                             ""}.`
-    ];
+    const {kernel, grid, block, device, stream} = run.launches[moment.launch];
+    const [blocks, threads] = [grid, block].map(sizes => sizes.reduce((a, b) => a * b));
+    const where = run.launches.some(l => l.device) ? `, on GPU ${device}, stream ${stream}` : "";
+    return `**Launch ${moment.launch + 1}: ${kernel}**, ${plural(blocks, "block")} of ${
+        plural(threads, "thread")}${where}.`;
   },
-  copy(run, moment) {
-    const [, to, , from, , bytes] = run.trace.events[moment.event];
-    const name = array => array === null ?
-        "the host" :
-        `${run.arrays[array].name} on GPU ${run.arrays[array].device}`;
-    const ghosts = to !== null && run.arrays[to].part &&
-        moment.toOffset >= run.arrays[to].part.rows.length * run.arrays[to].element;
-    return [
-      bold(`A copy of ${plural(bytes, "byte")}`),
-      ` goes from ${name(from)} to ${ghosts ? "the ghost entries of " : ""}${name(to)}.`
-    ];
+  copy(run, {from, to, toOffset, bytes}) {
+    const name = array => array ? `${array.name} on GPU ${array.device}` : "the host";
+    const ghosts = to?.part && toOffset >= to.part.rows.length * to.element;
+    return `**A copy of ${plural(bytes, "byte")}** goes from ${name(from)} to ${
+        ghosts ? "the ghost entries of " : ""}${name(to)}.`;
   },
-  record: (run, moment) =>
-      [bold(`An event is recorded on ${streamOf(run, moment.stream)}`),
-       ": it happens when all work on that stream so far is done."],
-  "stream wait": (run, moment) =>
-      [bold(`What follows on ${streamOf(run, moment.stream)} waits for an event`),
-       ` of ${streamOf(run, moment.on)}.`],
-  failure:
-      (run, moment) => [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""]
+  record: (run, {stream}) => `**An event is recorded on ${
+      streamOf(run, stream)}**: it happens when all work on that stream so far is done.`,
+  "stream wait": (run, {stream, on}) =>
+      `**What follows on ${streamOf(run, stream)} waits for an event** of ${streamOf(run, on)}.`,
+  failure: (run, {event}) => `**The launch ended here: **${run.trace.events[event][1] || ""}`
 };
 const streamOf = (run, number) => `stream ${number} of GPU ${run.trace.streams[number]}`;
 
 // A moment as a sentence, which is also what a screen reader says.
 function describe(run, moment, request) {
   const {kind} = moment;
-  if (OF_HOST[kind]) return OF_HOST[kind](run, moment);
+  if (OF_HOST[kind]) return rich(OF_HOST[kind](run, moment));
   const lanes = lanesOf(moment.mask), who = whoOf(lanes), one = lanes.length === 1;
   const waiting = moment.live === undefined ? 0 : lanesOf(moment.live).length - lanes.length;
   const rest =
@@ -981,13 +956,11 @@ function describe(run, moment, request) {
   const what = ACCESSES.has(kind) ?
       describeAccess(run, moment, request, who, one) :
       kind === "at" ?
-      [bold(`${who} ${one ? "goes" : "go"} on here`), "."] :
+      `**${who} ${one ? "goes" : "go"} on here**.` :
       kind === "wait" ?
-      [
-        bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block."
-      ] :
+      `**${who} ${one ? "waits" : "wait"} at a barrier** for the other warps of the block.` :
       describeOperation(moment.instruction, request, who, one);
-  return [where, ...what, rest];
+  return [...rich(where + what), ...describeWrong(moment.wrong || []), rest];
 }
 
 // The lines of `text`, counted from 0, that `other` has not in this order: no part of the longest
