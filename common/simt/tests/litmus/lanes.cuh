@@ -33,7 +33,7 @@ int wrong_rows(Kernel* kernel, int lanes) {
 }
 
 // The last iteration of each lane adds what the team has; but lanes come to it in different ones.
-template <int kLanes>
+template <int kLanes, bool kGroup = false>
 __global__ void last_iteration_kernel(int rows, const int* offsets, const int* values, int* sums) {
   const int thread = blockIdx.x * blockDim.x + threadIdx.x;
   const int row = thread / kLanes, lane = thread % kLanes;
@@ -42,7 +42,11 @@ __global__ void last_iteration_kernel(int rows, const int* offsets, const int* v
   int sum = 0;
   for (int k = offsets[row] + lane; k < end; k += kLanes) {
     sum += values[k];
-    if (k + kLanes >= end) {
+    if (k + kLanes < end) continue;
+    if constexpr (kGroup) {
+      const auto here = cg::coalesced_threads();
+      for (int d = kLanes / 2; d > 0; d /= 2) sum += here.shfl_down(sum, d);
+    } else {
       for (int d = kLanes / 2; d > 0; d /= 2) {
         sum += __shfl_down_sync(__activemask(), sum, d, kLanes);
       }
@@ -53,6 +57,9 @@ __global__ void last_iteration_kernel(int rows, const int* offsets, const int* v
 LITMUS_IS(mask, activemask_last_iteration_2, wrong_rows(last_iteration_kernel<2>, 2))
 LITMUS_IS(mask, activemask_last_iteration_8, wrong_rows(last_iteration_kernel<8>, 8))
 LITMUS_IS(mask, activemask_last_iteration_32, wrong_rows(last_iteration_kernel<32>, 32))
+LITMUS_IS(shows, coalesced_last_iteration_2, wrong_rows(last_iteration_kernel<2, true>, 2))
+LITMUS_IS(shows, coalesced_last_iteration_8, wrong_rows(last_iteration_kernel<8, true>, 8))
+LITMUS_IS(shows, coalesced_last_iteration_32, wrong_rows(last_iteration_kernel<32, true>, 32))
 
 // The same with a break in place of a condition, and the mask taken once.
 template <int kLanes>
@@ -75,21 +82,26 @@ LITMUS_IS(mask, activemask_break_2, wrong_rows(break_kernel<2>, 2))
 LITMUS_IS(mask, activemask_break_8, wrong_rows(break_kernel<8>, 8))
 LITMUS_IS(mask, activemask_break_32, wrong_rows(break_kernel<32>, 32))
 
-// The mask of the lanes that are here after the loop, which need not be all.
-template <int kLanes>
+// The mask of the lanes that are here after the loop, which need not be all. Right: of the team's
+// lanes, which are known, and meet there.
+template <int kLanes, bool kKnown = false>
 __global__ void after_loop_kernel(int rows, const int* offsets, const int* values, int* sums) {
   const int thread = blockIdx.x * blockDim.x + threadIdx.x;
   const int row = thread / kLanes, lane = thread % kLanes;
   if (row >= rows) return;
   int sum = 0;
   for (int k = offsets[row] + lane; k < offsets[row + 1]; k += kLanes) sum += values[k];
-  const unsigned mask = __activemask();
+  const unsigned team =
+      kLanes == 32 ? ~0u : ((1u << kLanes % 32) - 1) << (threadIdx.x % 32 / kLanes * kLanes);
+  const unsigned mask = kKnown ? team : __activemask();
   for (int d = kLanes / 2; d > 0; d /= 2) sum += __shfl_down_sync(mask, sum, d, kLanes);
   if (lane == 0) sums[row] = sum;
 }
 LITMUS_IS(mask, activemask_after_loop_2, wrong_rows(after_loop_kernel<2>, 2))
 LITMUS_IS(mask, activemask_after_loop_8, wrong_rows(after_loop_kernel<8>, 8))
 LITMUS_IS(mask, activemask_after_loop_32, wrong_rows(after_loop_kernel<32>, 32))
+LITMUS_IS(right, team_mask_8, wrong_rows(after_loop_kernel<8, true>, 8))
+LITMUS_IS(right, team_mask_32, wrong_rows(after_loop_kernel<32, true>, 32))
 
 // A warp takes the rows of its teams in a loop, and teams leave the inner one at different times.
 template <int kLanes>
@@ -110,41 +122,6 @@ __global__ void row_loop_kernel(int rows, const int* offsets, const int* values,
   }
 }
 LITMUS_IS(shows, activemask_reduce_in_row_loop_8, wrong_rows(row_loop_kernel<8>, 8))
-
-template <int kLanes>
-__global__ void coalesced_kernel(int rows, const int* offsets, const int* values, int* sums) {
-  const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-  const int row = thread / kLanes, lane = thread % kLanes;
-  if (row >= rows) return;
-  int sum = 0;
-  for (int k = offsets[row] + lane; k < offsets[row + 1]; k += kLanes) {
-    sum += values[k];
-    if (k + kLanes >= offsets[row + 1]) {
-      const auto here = cg::coalesced_threads();
-      for (int d = kLanes / 2; d > 0; d /= 2) sum += here.shfl_down(sum, d);
-    }
-  }
-  if (lane == 0) sums[row] = sum;
-}
-LITMUS_IS(shows, coalesced_last_iteration_2, wrong_rows(coalesced_kernel<2>, 2))
-LITMUS_IS(shows, coalesced_last_iteration_8, wrong_rows(coalesced_kernel<8>, 8))
-LITMUS_IS(shows, coalesced_last_iteration_32, wrong_rows(coalesced_kernel<32>, 32))
-
-// Right: the team's lanes are known, and meet after the loop.
-template <int kLanes>
-__global__ void team_kernel(int rows, const int* offsets, const int* values, int* sums) {
-  const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-  const int row = thread / kLanes, lane = thread % kLanes;
-  if (row >= rows) return;
-  const unsigned mask =
-      kLanes == 32 ? ~0u : ((1u << kLanes % 32) - 1) << (threadIdx.x % 32 / kLanes * kLanes);
-  int sum = 0;
-  for (int k = offsets[row] + lane; k < offsets[row + 1]; k += kLanes) sum += values[k];
-  for (int d = kLanes / 2; d > 0; d /= 2) sum += __shfl_down_sync(mask, sum, d, kLanes);
-  if (lane == 0) sums[row] = sum;
-}
-LITMUS_IS(right, team_mask_8, wrong_rows(team_kernel<8>, 8))
-LITMUS_IS(right, team_mask_32, wrong_rows(team_kernel<32>, 32))
 
 // Right: whoever is here shares one atomic; who that is does not matter.
 __global__ void aggregate_kernel(int* counter, int* places) {

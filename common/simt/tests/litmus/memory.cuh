@@ -46,11 +46,6 @@ __global__ void ldg_kernel(int* data, int* out) {
   data[threadIdx.x] = before + 1;
   out[threadIdx.x] = __ldg(&data[threadIdx.x]);
 }
-LITMUS(read_only, ldg_of_what_the_kernel_wrote) {
-  Buffer<int> data("data", zeros(256)), out("out", zeros(256));
-  launch(ldg_kernel, {1, 256}, data.data(), out.data());
-  return differences(out.download(), 1);
-}
 // Likewise of what another thread of the block stored, ordered by a barrier.
 __global__ void ldg_barrier_kernel(int* data, int* out) {
   const int other = (threadIdx.x + 32) % blockDim.x;
@@ -60,11 +55,13 @@ __global__ void ldg_barrier_kernel(int* data, int* out) {
   __syncthreads();
   out[threadIdx.x] = __ldg(&data[other]);
 }
-LITMUS(read_only, ldg_of_what_the_block_wrote) {
+inline int wrong_ldg(void (*kernel)(int*, int*)) {
   Buffer<int> data("data", zeros(256)), out("out", zeros(256));
-  launch(ldg_barrier_kernel, {1, 256}, data.data(), out.data());
+  launch(kernel, {1, 256}, data.data(), out.data());
   return differences(out.download(), 1);
 }
+LITMUS_IS(read_only, ldg_of_what_the_kernel_wrote, wrong_ldg(ldg_kernel))
+LITMUS_IS(read_only, ldg_of_what_the_block_wrote, wrong_ldg(ldg_barrier_kernel))
 __global__ void texture_kernel(cudaTextureObject_t texture, int* data, int* out) {
   const int before = tex1Dfetch<int>(texture, threadIdx.x);
   data[threadIdx.x] = before + 1;
@@ -352,22 +349,22 @@ LITMUS_IS(not_found, load_buffering_volatile, forbidden<How::kVolatile, 2>())
 
 // --- Scopes of atomics, and locks ---------------------------------------------------------------
 
+template <bool kRef>
 __global__ void atomic_block_kernel(int* sum) {
-  atomicAdd_block(sum, 1);
+  if constexpr (kRef) {
+    cuda::atomic_ref<int, cuda::thread_scope_block>(*sum).fetch_add(1, cuda::memory_order_relaxed);
+  } else {
+    atomicAdd_block(sum, 1);
+  }
 }
-LITMUS(race, atomic_block_across_blocks) {
+template <bool kRef>
+int wrong_block_sum() {
   Buffer<int> sum("sum", zeros(1));
-  launch(atomic_block_kernel, {264, 128}, sum.data());
+  launch(atomic_block_kernel<kRef>, {264, 128}, sum.data());
   return differences(sum.download(), 264 * 128);
 }
-__global__ void fetch_add_block_kernel(int* sum) {
-  cuda::atomic_ref<int, cuda::thread_scope_block>(*sum).fetch_add(1, cuda::memory_order_relaxed);
-}
-LITMUS(race, fetch_add_of_block_scope_across_blocks) {
-  Buffer<int> sum("sum", zeros(1));
-  launch(fetch_add_block_kernel, {264, 128}, sum.data());
-  return differences(sum.download(), 264 * 128);
-}
+LITMUS_IS(race, atomic_block_across_blocks, wrong_block_sum<false>())
+LITMUS_IS(race, fetch_add_of_block_scope_across_blocks, wrong_block_sum<true>())
 __global__ void atomic_block_shared_kernel(int* sums) {
   __shared__ int sum;
   if (threadIdx.x == 0) sum = 0;
