@@ -187,9 +187,7 @@ inline std::vector<int> ones() {
 template <typename Kernel>
 int wrong_sum(Kernel* kernel) {  // of ones, by warp
   const Buffer<int> in("in", ones());
-  Buffer<int> out("out", zeros(kThreads / 32));
-  launch(kernel, {1, kThreads}, in.data(), out.data());
-  return differences(out.download(), 32);
+  return wrong_results(kThreads / 32, 32, kernel, {1, kThreads}, in.data());
 }
 
 __global__ void syncwarp_in_branch_kernel(const int* in, int* out) {
@@ -320,14 +318,10 @@ __global__ void old_mask_kernel(int* out) {
   if (!kReturn) __syncwarp();
   if (lane == 0) out[threadIdx.x / 32] = static_cast<int>(sum);
 }
-template <bool kReturn>
-int wrong_old_mask() {
-  Buffer<int> out("out", zeros(kThreads / 32));
-  launch(old_mask_kernel<kReturn>, {1, kThreads}, out.data());
-  return differences(out.download(), 8 + 16);
-}
-LITMUS_IS(deadlock, mask_names_lanes_that_left_the_loop, wrong_old_mask<false>())
-LITMUS_IS(not_found, mask_names_lanes_that_left_and_returned, wrong_old_mask<true>())
+LITMUS_IS(deadlock, mask_names_lanes_that_left_the_loop,
+          wrong_results(kThreads / 32, 8 + 16, old_mask_kernel<false>, {1, kThreads}))
+LITMUS_IS(not_found, mask_names_lanes_that_left_and_returned,
+          wrong_results(kThreads / 32, 8 + 16, old_mask_kernel<true>, {1, kThreads}))
 
 // A group of those that were together is used where only some of them come.
 __global__ void group_in_branch_kernel(const int* in, int* out) {
@@ -369,9 +363,8 @@ __global__ void lane_waits_kernel(int* flags, int* out) {
   }
 }
 LITMUS(right, lane_waits_for_lanes_of_its_warp) {
-  Buffer<int> flags("flags", zeros(kThreads / 32)), out("out", zeros(kThreads / 32));
-  launch(lane_waits_kernel, {1, kThreads}, flags.data(), out.data());
-  return differences(out.download(), 32);
+  Buffer<int> flags("flags", zeros(kThreads / 32));
+  return wrong_results(kThreads / 32, 32, lane_waits_kernel, {1, kThreads}, flags.data());
 }
 
 // Right: the mask of the lanes that take part is known, by a ballot of all.

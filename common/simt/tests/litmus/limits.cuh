@@ -11,11 +11,8 @@ namespace litmus {
 __global__ void __launch_bounds__(128) bounded_kernel(int* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
 }
-LITMUS(not_found, more_threads_than_launch_bounds) {
-  Buffer<int> out("out", zeros(256));
-  launch(bounded_kernel, {1, 256}, out.data());
-  return differences(out.download(), 1);
-}
+LITMUS_IS(not_found, more_threads_than_launch_bounds,
+          wrong_results(256, 1, bounded_kernel, {1, 256}))
 
 // 96 doubles that live at once take about 200 registers: 1024 threads have 64 each.
 __global__ void registers_kernel(const double* in, double* out, int n) {
@@ -61,12 +58,9 @@ __global__ void much_shared_kernel(int* out) {
   shared[threadIdx.x] = 1;
   out[threadIdx.x] = shared[threadIdx.x];
 }
-LITMUS(reported("cudaErrorInvalidValue"),
-       more_shared_memory_than_allowed) {  // without cudaFuncSetAttribute
-  Buffer<int> out("out", zeros(32));
-  launch(much_shared_kernel, {1, 32, 64 << 10}, out.data());
-  return differences(out.download(), 1);
-}
+// (Without cudaFuncSetAttribute.)
+LITMUS_IS(reported("cudaErrorInvalidValue"), more_shared_memory_than_allowed,
+          wrong_results(32, 1, much_shared_kernel, {1, 32, 64 << 10}))
 
 __global__ void two_extern_kernel(int* out) {
   extern __shared__ int own_ints[];
@@ -90,9 +84,7 @@ __global__ void read_variable_kernel(int* out) {
 }
 LITMUS(not_found, host_writes_device_variable) {
   device_variable = 2;
-  Buffer<int> out("out", zeros(1));
-  launch(read_variable_kernel, {1, 1}, out.data());
-  return differences(out.download(), 2);
+  return wrong_results(1, 2, read_variable_kernel, {1, 1});
 }
 __device__ int device_result;
 __global__ void write_variable_kernel() {
@@ -111,9 +103,7 @@ __global__ void to_int_kernel(const float* in, int* out) {
 }
 LITMUS(not_found, float_to_int_out_of_range) {  // as on x86-64
   const Buffer<float> in("in", {3e9f, -3e9f, NAN, INFINITY});
-  Buffer<int> out("out", zeros(4));
-  launch(to_int_kernel, {1, 4}, in.data(), out.data());
-  return differences(out.download(), INT_MIN);
+  return wrong_results(4, INT_MIN, to_int_kernel, {1, 4}, in.data());
 }
 __global__ void to_unsigned_kernel(const float* in, unsigned* out) {
   out[threadIdx.x] = static_cast<unsigned>(in[threadIdx.x]);

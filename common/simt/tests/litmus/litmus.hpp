@@ -92,5 +92,13 @@ inline int differences(const std::vector<int>& results, int expected) {
 inline std::vector<int> zeros(int count) {
   return std::vector<int>(static_cast<std::size_t>(count));
 }
+// Of `count` results, which `kernel` stores through its last parameter.
+template <typename... Parameters, typename... Arguments>
+int wrong_results(int count, int expected, void (*kernel)(Parameters...),
+                  const spmv::device::Shape& shape, const Arguments&... arguments) {
+  Buffer<int> out("out", zeros(count));
+  launch(kernel, shape, arguments..., out.data());
+  return differences(out.download(), expected);
+}
 
 }  // namespace litmus

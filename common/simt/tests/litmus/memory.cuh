@@ -56,9 +56,8 @@ __global__ void ldg_barrier_kernel(int* data, int* out) {
   out[threadIdx.x] = __ldg(&data[other]);
 }
 inline int wrong_ldg(void (*kernel)(int*, int*)) {
-  Buffer<int> data("data", zeros(256)), out("out", zeros(256));
-  launch(kernel, {1, 256}, data.data(), out.data());
-  return differences(out.download(), 1);
+  Buffer<int> data("data", zeros(256));
+  return wrong_results(256, 1, kernel, {1, 256}, data.data());
 }
 LITMUS_IS(read_only, ldg_of_what_the_kernel_wrote, wrong_ldg(ldg_kernel))
 LITMUS_IS(read_only, ldg_of_what_the_block_wrote, wrong_ldg(ldg_barrier_kernel))
@@ -69,10 +68,9 @@ __global__ void texture_kernel(cudaTextureObject_t texture, int* data, int* out)
   out[threadIdx.x] = tex1Dfetch<int>(texture, threadIdx.x);
 }
 LITMUS(read_only, texture_of_what_the_kernel_wrote) {
-  Buffer<int> data("data", zeros(256)), out("out", zeros(256));
+  Buffer<int> data("data", zeros(256));
   const spmv::device::LinearTexture<int> texture(data.data(), 256);
-  launch(texture_kernel, {1, 256}, texture.get(), data.data(), out.data());
-  return differences(out.download(), 1);
+  return wrong_results(256, 1, texture_kernel, {1, 256}, texture.get(), data.data());
 }
 
 // Right: what an earlier launch wrote.
@@ -115,9 +113,8 @@ __global__ void poll_kernel(int* flag, int* out) {
 }
 template <Load kLoad>
 int wrong_poll() {
-  Buffer<int> flag("flag", zeros(1)), out("out", zeros(1));
-  launch(poll_kernel<kLoad>, {2, 1}, flag.data(), out.data());
-  return differences(out.download(), 1);
+  Buffer<int> flag("flag", zeros(1));
+  return wrong_results(1, 1, poll_kernel<kLoad>, {2, 1}, flag.data());
 }
 LITMUS_IS(reported("kernel poll_kernel<"), polls_with_plain_loads, wrong_poll<Load::kPlain>())
 LITMUS_IS(not_found, polls_with_ldcg, wrong_poll<Load::kLdcg>())
@@ -269,14 +266,10 @@ __global__ void shared_message_kernel(int* out) {
     out[blockIdx.x] = words[0];
   }
 }
-template <bool kFence>
-int wrong_shared_messages() {
-  Buffer<int> out("out", zeros(64));
-  launch(shared_message_kernel<kFence>, {64, 64}, out.data());
-  return differences(out.download(), 1);
-}
-LITMUS_IS(right, shared_message_with_fences, wrong_shared_messages<true>())
-LITMUS_IS(not_found, shared_message_without_fences, wrong_shared_messages<false>())
+LITMUS_IS(right, shared_message_with_fences,
+          wrong_results(64, 1, shared_message_kernel<true>, {64, 64}))
+LITMUS_IS(not_found, shared_message_without_fences,
+          wrong_results(64, 1, shared_message_kernel<false>, {64, 64}))
 
 // --- Order of atomics, many times over ----------------------------------------------------------
 // Two blocks meet before each of kInstances instances; each has words of its own, in other lines.
@@ -357,14 +350,10 @@ __global__ void atomic_block_kernel(int* sum) {
     atomicAdd_block(sum, 1);
   }
 }
-template <bool kRef>
-int wrong_block_sum() {
-  Buffer<int> sum("sum", zeros(1));
-  launch(atomic_block_kernel<kRef>, {264, 128}, sum.data());
-  return differences(sum.download(), 264 * 128);
-}
-LITMUS_IS(race, atomic_block_across_blocks, wrong_block_sum<false>())
-LITMUS_IS(race, fetch_add_of_block_scope_across_blocks, wrong_block_sum<true>())
+LITMUS_IS(race, atomic_block_across_blocks,
+          wrong_results(1, 264 * 128, atomic_block_kernel<false>, {264, 128}))
+LITMUS_IS(race, fetch_add_of_block_scope_across_blocks,
+          wrong_results(1, 264 * 128, atomic_block_kernel<true>, {264, 128}))
 __global__ void atomic_block_shared_kernel(int* sums) {
   __shared__ int sum;
   if (threadIdx.x == 0) sum = 0;
@@ -373,11 +362,8 @@ __global__ void atomic_block_shared_kernel(int* sums) {
   __syncthreads();
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
-LITMUS(right, atomic_block_within_block) {
-  Buffer<int> sums("sums", zeros(16));
-  launch(atomic_block_shared_kernel, {16, 128}, sums.data());
-  return differences(sums.download(), 128);
-}
+LITMUS_IS(right, atomic_block_within_block,
+          wrong_results(16, 128, atomic_block_shared_kernel, {16, 128}))
 
 enum class Unlock { kRight, kNoFence, kPlainStore };
 template <Unlock kUnlock>
@@ -395,9 +381,8 @@ __global__ void lock_kernel(int* lock, int* sum) {
 }
 template <Unlock kUnlock>
 int wrong_lock() {
-  Buffer<int> lock("lock", zeros(1)), sum("sum", zeros(1));
-  launch(lock_kernel<kUnlock>, {8, 64}, lock.data(), sum.data());
-  return differences(sum.download(), 8 * 64);
+  Buffer<int> lock("lock", zeros(1));
+  return wrong_results(1, 8 * 64, lock_kernel<kUnlock>, {8, 64}, lock.data());
 }
 LITMUS_IS(right, spin_lock_since_volta, wrong_lock<Unlock::kRight>())
 LITMUS_IS(race, spin_lock_without_fences, wrong_lock<Unlock::kNoFence>())
@@ -422,11 +407,10 @@ __global__ void last_block_kernel(int* partial, unsigned* count, int* total) {
 }
 template <bool kRelease, bool kAcquire>
 int wrong_last_block() {
-  Buffer<int> partial("partial", zeros(1000)), total("total", zeros(1));
+  Buffer<int> partial("partial", zeros(1000));
   Buffer<unsigned> count("count", std::vector<unsigned>(1));
-  launch(last_block_kernel<kRelease, kAcquire>, {1000, 32}, partial.data(), count.data(),
-         total.data());
-  return differences(total.download(), 1000);
+  return wrong_results(1, 1000, last_block_kernel<kRelease, kAcquire>, {1000, 32}, partial.data(),
+                       count.data());
 }
 LITMUS_IS(right, last_block_adds, wrong_last_block<true, true>())
 LITMUS_IS(race, last_block_without_release, wrong_last_block<false, true>())
