@@ -16,7 +16,7 @@ try() {  # CONFIGURATION COMMAND...
   local configuration=$1 said log start=$SECONDS status
   shift
   said=$*
-  [ ${#said} -le 100 ] || said="${said:0:97}..."
+  [ ${#said} -le 130 ] || said="${said:0:127}..."
   log=$logs/$(tr -cs 'a-zA-Z0-9_' - <<<"$configuration $said").log
   timeout --kill-after=10 1200 "$@" >"$log" 2>&1 </dev/null
   status=$?
