@@ -2,95 +2,78 @@
 // one predicts what a request will touch.
 "use strict";
 
+// "1 lane updates", "2 lanes update".
+const lanesDo = (count, verb) => `${plural(count, "lane")} ${verb}${count === 1 ? "s" : ""}`;
+
 // The stops {title, text, kernel, event}. What a text says is counted in the run.
 function tourOf(runs) {
   return runs.flatMap(run => {
-    const stops = [];
-    const add = (m, title, text) => {
-      if (m !== undefined && m >= 0)
-        stops.push({
-          title: runs.length > 1 ? `${run.name}: ${title}` : title,
-          text,
-          kernel: run.name,
-          event: run.moments[m].event,
-          m
-        });
+    const stops = [], {kinds, moments} = run;
+    const add = (m, title, say) => {
+      if (m === undefined || m < 0) return;
+      const {counts, array, event} = moments[m], text = say(counts, array?.name);
+      const whole = runs.length > 1 ? `${run.name}: ${title}` : title;
+      stops.push({title: whole, text, kernel: run.name, event, m});
     };
     const best = worth => {  // the first moment of the greatest worth above 0
       let found = -1, most = 0;
-      run.moments.forEach((moment, m) => {
+      moments.forEach((moment, m) => {
         const value = worth(moment);
         if (value > most) [most, found] = [value, m];
       });
       return found;
     };
-    const nameOf = m => run.moments[m].array.name, counts = m => run.moments[m].counts;
-    const {kinds} = run;
 
-    const first = best(moment => ACCESSES.has(moment.kind));
+    const first = best(moment => ACCESSES.has(moment.kind)), [worst] = kinds.worst;
     if (first < 0) return [];
     add(first, "The first request",
-        `A warp asks for ${nameOf(first)}: ${plural(counts(first).lanes, "lane")}, ${
-            plural(counts(first).sectors, "sector")} of 32 bytes. ` +
+        ({lanes, sectors}, name) => `A warp asks for ${name}: ${plural(lanes, "lane")}, ${
+                                        plural(sectors, "sector")} of 32 bytes. ` +
             "Colours are lanes; what is hatched is moved and not used.");
-    const [worst] = kinds.worst;
-    if (worst !== undefined && worst !== first) {
+    if (worst !== first)
       add(worst, "The request that wastes most",
-          `Its lanes use ${plural(counts(worst).used, "byte")} of ${nameOf(worst)}, which ${
-              plural(counts(worst).ideal, "sector")} could hold. ` +
-              `They are so far apart that the request touches ${counts(worst).sectors}.`);
-    }
+          ({used, ideal, sectors}, name) =>
+              `Its lanes use ${plural(used, "byte")} of ${name}, which ${
+                  plural(ideal, "sector")} could hold. ` +
+              `They are so far apart that the request touches ${sectors}.`);
     const x = best(
         moment => moment.kind === "load" && moment.array?.name === "x" ? moment.counts.sectors : 0);
-    if (x >= 0 && x !== worst) {
+    if (x !== worst)
       add(x, "x, where the columns say",
-          `The columns of the matrix decide which elements of x the lanes want: here ${
-              plural(counts(x).sectors, "sector")} for ${plural(counts(x).lanes, "lane")}.`);
-    }
+          ({sectors, lanes}) =>
+              `The columns of the matrix decide which elements of x the lanes want: here ${
+                  plural(sectors, "sector")} for ${plural(lanes, "lane")}.`);
     const idle = best(
         moment => moment.counts && moment.live !== moment.mask ? LANES - moment.counts.lanes : 0);
-    if (idle >= 0) {
-      const {lanes} = counts(idle);
-      add(idle, lanes === 1 ? "One lane works" : "Most lanes wait",
-          `${plural(lanes, "lane")} of 32 ${
-              lanes === 1 ?
-                  "makes" :
-                  "make"} this request. The others have nothing to do here, and the warp takes as long all the same.`);
-    }
+    add(idle, moments[idle]?.counts.lanes === 1 ? "One lane works" : "Most lanes wait",
+        ({lanes}) => `${plural(lanes, "lane")} of 32 make${lanes === 1 ? "s" : ""} this request. ` +
+            "The others have nothing to do here, and the warp takes as long all the same.");
     add(kinds.operation[0], "Values without memory",
-        "Lanes read each other's registers, or vote. Nothing is asked of memory.");
-    const conflict =
-        best(moment => moment.counts ? moment.counts.passes - moment.counts.idealPasses : 0);
-    if (conflict >= 0)
-      add(conflict, "A bank conflict",
-          `Lanes want different words of one bank of shared memory, which are served one after the other: ${
-              counts(conflict).passes} passes instead of ${counts(conflict).idealPasses}.`);
+        () => "Lanes read each other's registers, or vote. Nothing is asked of memory.");
+    const conflict = best(({counts}) => counts ? counts.passes - counts.idealPasses : 0);
+    add(conflict, "A bank conflict",
+        ({passes, idealPasses}) =>
+            "Lanes want different words of one bank of shared memory, which are served one after the " +
+            `other: ${passes} passes instead of ${idealPasses}.`);
     add(kinds.barrier[0], "A barrier",
-        "No warp of the block goes on before all have come here. In the picture of all warps, see who waits for whom.");
-    const atomic = best(
-        moment => moment.kind === "atomic" ?
-            1 + moment.counts.lanes - new Set(run.request(moment).addresses).size :
-            0);
-    if (atomic >= 0)
-      add(atomic, "An atomic",
-          `${plural(counts(atomic).lanes, "lane")} ${
-              counts(atomic).lanes === 1 ?
-                  "updates" :
-                  "update"} ${nameOf(atomic)}; those that want the same element take turns.`);
+        () => "No warp of the block goes on before all have come here. In the picture of all " +
+            "warps, see who waits for whom.");
+    const same = moment => moment.counts.lanes - new Set(run.request(moment).addresses).size;
+    add(best(moment => moment.kind === "atomic" ? 1 + same(moment) : 0), "An atomic",
+        ({lanes}, name) =>
+            `${lanesDo(lanes, "update")} ${name}; those that want the same element take turns.`);
     add(kinds.giver[0], "From another warp",
-        "What this request reads, another warp has left there before.");
+        () => "What this request reads, another warp has left there before.");
     add(kinds.wrong[0], "Here it goes wrong",
-        run.trace.failure ? "The kernel was stopped here." :
-                            "The last to write an element of y leaves a wrong value.");
+        () => run.trace.failure ? "The kernel was stopped here." :
+                                  "The last to write an element of y leaves a wrong value.");
     const result =
-        run.moments.findLastIndex(moment => moment.kind !== "load" && moment.array?.name === "y");
-    if (result >= 0) {
-      const totals = run.totals(run.count - 1);
-      add(result, "The last result",
-          `In all the warps asked for ${
-              totals["moved / needed"]} times the bytes that the product needs; ${
-              totals.lanes} of 32 lanes were active in a request.`);
-    }
+        moments.findLastIndex(moment => moment.kind !== "load" && moment.array?.name === "y");
+    const totals = run.totals(run.count - 1);
+    add(result, "The last result",
+        () => `In all the warps asked for ${
+            totals["moved / needed"]} times the bytes that the product needs; ${
+            totals.lanes} of 32 lanes were active in a request.`);
     return stops.sort((a, b) => a.m - b.m);
   });
 }
@@ -116,8 +99,7 @@ const quiz = {
   question(pane) {
     const {moment, run} = pane, {instruction, counts, kind} = moment;
     const verb = {load: "load", store: "store", atomic: "update"}[kind],
-          what = `${plural(counts.lanes, "lane")} ${verb}${counts.lanes === 1 ? "s" : ""} ${
-              moment.array.name}`;
+          what = `${lanesDo(counts.lanes, verb)} ${moment.array.name}`;
     const buttons =
         this.choices(moment).map(number => button(number, () => this.answer(pane, number)));
     const answers = make("span", {className: "answers"}, ...buttons);

@@ -171,50 +171,40 @@ class Run {
   }
 
   addRequest(moment, m) {
-    const request = this.request(moment);
-    const {array, addresses, instruction} = request;
-    const add = (name, count) => {
-      this.sums[name][m + 1] += count;
-    };
+    const request = this.request(moment), {array, addresses, instruction} = request;
     this.touchedBy[moment.launch].add(array);
-    const counts = countsOf(moment.mask, this.trace.requests[this.counted++]);
-    moment.counts = counts;
-    const sectors = new Set();
-    for (const address of addresses) {
-      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s)
-        sectors.add(s);
-    }
-    if (array.space === "global") {
-      add("requests", 1);
-      for (const name of ["lanes", "used", "sectors"]) add(name, counts[name]);
-      if (this.overLink(moment)) add("linkSectors", counts.sectors);
-      const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
-      add(group + "Requests", 1);
-      add(group + "Sectors", counts.sectors);
-      add("l2Sectors", counts.l2);
-      add("dramSectors", counts.dram);
-    } else {
-      add("passes", counts.passes);
-      add("idealPasses", counts.idealPasses);
-    }
+    const counts = moment.counts = countsOf(moment.mask, this.trace.requests[this.counted++]);
+    const {lanes, used, sectors, passes, idealPasses, l2, dram} = counts;
+    const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
+    const add = array.space === "shared" ? {passes, idealPasses} : {
+      requests: 1,
+      lanes,
+      used,
+      sectors,
+      [`${group}Requests`]: 1,
+      [`${group}Sectors`]: sectors,
+      linkSectors: this.overLink(moment) ? sectors : 0,
+      l2Sectors: l2,
+      dramSectors: dram
+    };
+    for (const [name, count] of Object.entries(add)) this.sums[name][m + 1] += count;
     if (array.writers.size && !isCounter(array)) this.findGivers(moment, request);
-    for (const s of sectors)
-      if (m < array.fetched[s]) array.fetched[s] = m;
+    for (const address of addresses)
+      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s)
+        array.fetched[s] = Math.min(array.fetched[s], m);
     array.float ||=
         request.values.flat().some(value => typeof value === "number" && !Number.isInteger(value));
     if (moment.kind === "load") return;
     const left = request.after || request.values;
     addresses.forEach((address, i) => {
-      const first = Math.floor(address / array.element),
-            words = Array.isArray(left[i]) ? left[i] : [left[i]];
-      for (let part = 0; part < words.length; ++part) {
-        addTo(array.writes, first + part, [m, words[part]]);
+      const first = Math.floor(address / array.element);
+      [left[i]].flat().forEach((word, part) => {
+        addTo(array.writes, first + part, [m, word]);
         array.writers.set(first + part, moment.warp);
-      }
-      if (isCounter(array) && moment.kind === "atomic") {
-        array.fetches.push(
-            {m, element: first, warp: moment.warp, before: request.values[i], after: left[i]});
-      }
+      });
+      const [before, after] = [request.values[i], left[i]];
+      if (isCounter(array) && moment.kind === "atomic")
+        array.fetches.push({m, element: first, warp: moment.warp, before, after});
     });
   }
 
@@ -367,10 +357,8 @@ class Run {
     for (let row = 0; row < this.matrix.rows; ++row)
       this.rowOf.fill(row, offsets[row], offsets[row + 1]);
     if (this.parts.length) return this.findNonzerosOfParts();
-    const read = {
-      row_indices: new Map(),
-      column_indices: new Map()
-    };  // position -> what was loaded there
+    // position -> what was loaded there
+    const read = {row_indices: new Map(), column_indices: new Map()};
     for (const moment of this.moments) {
       const {array} = moment;
       if (!array || moment.kind !== "load" || !read[array.name]) continue;
@@ -392,15 +380,14 @@ class Run {
         const element = Math.floor(addresses[i] / array.element);
         const thread = `${moment.warp.key}/${lane}`;
         let nonzero = -1;
-        if (byPosition) {
-          nonzero = byRow ?
-              search(read.row_indices.get(element), read.column_indices.get(element)) :
-              element;
-        } else if (array.name === "y") {
-          if (moment.kind !== "load") next.set(thread, element);
-        } else if (next.has(thread)) {
+        if (byPosition && byRow)
+          nonzero = search(read.row_indices.get(element), read.column_indices.get(element));
+        else if (byPosition)
+          nonzero = element;
+        else if (array.name === "x" && next.has(thread))
           nonzero = search(next.get(thread), element);
-        }
+        else if (array.name === "y" && moment.kind !== "load")
+          next.set(thread, element);
         if (nonzero >= 0 && nonzero < nonzeros) found.push([lane, nonzero]);
       });
       if (found.length) this.multiplies(m, found);
