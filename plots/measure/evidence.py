@@ -24,7 +24,7 @@ from pathlib import Path
 import measure
 from record_format import RecordError, write_whole
 from records import NOT_COMPARED, OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names
-from records import directory_of, files_in, identity, is_renamed, read, todays_code
+from records import directory_of, files_in, identity, read, todays_code
 from sets import groups_of, is_declared, matrix_name, nonzeros_of
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
@@ -79,12 +79,10 @@ def summary(device, records):
     """A line: how many records have which state."""
     counts = collections.Counter(code_state(record) for record in records)
     ours = counts[None], counts[OTHER_CODE], counts[UNKNOWN_CODE]
-    renamed = sum(code_state(r) == OTHER_CODE and is_renamed(r) for r in records)
     text = (
         f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours"
     )
     text += f", {ours[1]:,} of other code"
-    text += f" (of {renamed:,} only the functions' names changed)" * bool(renamed)
     text += f", {ours[2]:,} unknown"
     not_compared = f", {counts[NOT_COMPARED]:,} of a compute capability without a list here"
     return text + not_compared * (NOT_COMPARED in counts)

@@ -4,7 +4,6 @@
     large_matrices.py                    all of them, several at a time
     large_matrices.py rgg_2e20 tets1     these; a name stands for all orders of a mesh
     large_matrices.py --small            of a few thousand rows, for tests
-    large_matrices.py --list             what each is
 
 They are exact: what a matrix is follows from its definition and a seed, and its size is compared with the catalogue's
 (common/sparse/catalogue.tsv). Files are scipy.sparse.save_npz's, uncompressed, which `make run MATRIX=file.npz` reads. Random
@@ -20,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 from scipy import linalg, sparse, spatial
+
+from sets import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -217,34 +218,18 @@ def transport(sources, sinks):
 
 # --- All of them ----------------------------------------------------------------------------------
 
-ORDERS = {"random": "in random order", "curve": "along a Z-order curve"}
-ORDERS["rcm"] = "by reverse Cuthill-McKee"
-# Name: (function, arguments, those of the small size, what it is). That of a mesh stands for NAME_ORDER of each order.
+ORDERS = "random", "curve", "rcm"  # random; along a Z-order curve; by reverse Cuthill-McKee
+# Name: (function, arguments, those of the small size). That of a mesh stands for NAME_ORDER of each order.
 MATRICES = {
-    "tets3": (tetrahedra, (300_000, 3), (200, 3), "linear elasticity on Delaunay tetrahedra"),
-    "tets1": (tetrahedra, (1_000_000, 1), (600, 1), "linear elements on Delaunay tetrahedra"),
-    "delaunay_2e20": (delaunay, (1 << 20,), (2000,), "Delaunay triangulation of random points"),
-    "rgg_2e20": (
-        geometric,
-        (1 << 20,),
-        (2000,),
-        "random geometric graph, radius 0.55 sqrt(ln n / n)",
-    ),
-    "osqp_lasso": (lasso, (600,), (4,), "OSQP benchmark, lasso with 600 features"),
-    "osqp_portfolio": (portfolio, (300,), (4,), "OSQP benchmark, portfolio with 300 factors"),
-    "osqp_random": (
-        random_qp,
-        (1500,),
-        (40,),
-        "OSQP benchmark, random programme of 1500 variables",
-    ),
-    "osqp_control": (
-        control,
-        (60, 400),
-        (6, 10),
-        "OSQP benchmark, control of 60 states, 400 steps",
-    ),
-    "transport_lp": (transport, (1500, 2500), (15, 25), "constraints of a transport problem"),
+    "tets3": (tetrahedra, (300_000, 3), (200, 3)),  # linear elasticity on Delaunay tetrahedra
+    "tets1": (tetrahedra, (1_000_000, 1), (600, 1)),  # linear elements on them
+    "delaunay_2e20": (delaunay, (1 << 20,), (2000,)),  # triangulation of random points
+    "rgg_2e20": (geometric, (1 << 20,), (2000,)),  # random graph, radius 0.55 sqrt(ln n / n)
+    "osqp_lasso": (lasso, (600,), (4,)),  # OSQP benchmark, lasso with 600 features
+    "osqp_portfolio": (portfolio, (300,), (4,)),  # portfolio with 300 factors
+    "osqp_random": (random_qp, (1500,), (40,)),  # random programme of 1500 variables
+    "osqp_control": (control, (60, 400), (6, 10)),  # control of 60 states, 400 steps
+    "transport_lp": (transport, (1500, 2500), (15, 25)),  # constraints of a transport problem
 }
 
 
@@ -254,7 +239,7 @@ def file_names(name):
 
 def made(name, small=False):
     """{file name: CSR matrix, 32-bit indices, columns ascending}."""
-    function, large_size, small_size, _ = MATRICES[name]
+    function, large_size, small_size = MATRICES[name]
     matrix = function(*(small_size if small else large_size))
     every = matrix.values() if isinstance(matrix, dict) else [matrix]
     found = dict(zip(file_names(name), every))
@@ -265,13 +250,6 @@ def made(name, small=False):
     return found
 
 
-def catalogue():
-    """{name: (rows, columns, nonzeros)}."""
-    lines = (ROOT / "common/sparse/catalogue.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if line.count("\t") == 7]
-    return {row[0]: tuple(map(int, row[3:6])) for row in rows}
-
-
 def write(name, directory, small):
     """Makes what is missing of a name; a line on each file. Nothing has its final name until it is whole and of the right size."""
     start, lines = time.monotonic(), []
@@ -280,7 +258,8 @@ def write(name, directory, small):
         return [f"{stem} is there" for stem in files]
     for stem, matrix in made(name, small).items():
         sizes = *matrix.shape, matrix.nnz
-        if not small and sizes != (expected := catalogue().get(stem)):
+        expected = tuple(map(int, catalogue()[stem][3:6])) if stem in catalogue() else None
+        if not small and sizes != expected:
             are = f"rows, columns, nonzeros are {sizes}"
             raise SystemExit(f"{stem}: {are}, not the catalogue's {expected}")
         partial = directory / f".{stem}.npz"
@@ -303,13 +282,7 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, help="a directory other than SPMV_DATA or data/")
     parser.add_argument("--small", action="store_true", help="a few thousand rows, for tests")
     parser.add_argument("--processes", type=int, default=processes(), help="at a time")
-    parser.add_argument("--list", action="store_true", help="say what each is, and end")
     arguments = parser.parse_args(argv)
-    if arguments.list:
-        for name, (*_, about) in MATRICES.items():
-            for stem in file_names(name):
-                print(f"{stem:<16} {about}{', ' + ORDERS[stem[6:]] if stem != name else ''}")
-        return 0
     if unknown := [name for name in arguments.names if name not in MATRICES]:
         parser.error(f"no large matrix is called {unknown[0]}; there are {', '.join(MATRICES)}")
     directory = arguments.output or Path(os.environ.get("SPMV_DATA") or ROOT / "data")

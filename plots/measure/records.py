@@ -4,13 +4,12 @@ thing that of the newest run counts. Figures, tables and claims take them from D
 
 import functools
 import json
-import re
 import sys
 from pathlib import Path
 
 from record_format import LIBRARY, RecordError, column, description_of, outcome_of, lines_in
 from record_format import records_in, thing_of
-from sets import fits, is_declared
+from sets import catalogue, fits, is_declared
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "common" / "simt"))
@@ -30,9 +29,7 @@ def files_in(directory):
 @functools.lru_cache
 def stand_ins():
     """{matrix: specification} of the catalogue's stand-ins as they are made now."""
-    lines = (ROOT / "common" / "sparse" / "catalogue.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if line.count("\t") == 7]
-    return {row[0]: row[7] for row in rows if row[1] not in ("-", "scipy")}
+    return {name: row[7] for name, row in catalogue().items() if row[1] not in ("-", "scipy")}
 
 
 @functools.lru_cache
@@ -62,21 +59,6 @@ def code_state(record):
     if code["arch"] not in todays_code():
         return NOT_COMPARED
     return None if code["functions"].items() <= todays_code()[code["arch"]].items() else OTHER_CODE
-
-
-def kernel_of(function):
-    """The name of a CUDA function without its namespaces and parameters, from its mangled one."""
-    rest, name = re.sub("^_ZN?", "", function), function
-    while size := re.match(r"\d+", rest):
-        name, rest = rest[size.end() :][: int(size[0])], rest[size.end() + int(size[0]) :]
-    return name
-
-
-def is_renamed(record):
-    """Whether a record of OTHER_CODE has the instructions of today's functions, which have other names now."""
-    code = record["code"]
-    today = {(kernel_of(f), h) for f, h in todays_code().get(code["arch"], {}).items()}
-    return all((kernel_of(f), h) in today for f, h in code["functions"].items())
 
 
 def code_note(records):
@@ -222,6 +204,13 @@ def is_tie(one, other):
 
     (least, greatest), (others_least, others_greatest) = reach(one, other), reach(other, one)
     return least <= others_greatest and others_least <= greatest
+
+
+def fastest_of(found):
+    """Of {name: record or None} the names of the fastest, and of what ties with it."""
+    there = {name: record for name, record in found.items() if record}
+    first = min(there, key=lambda name: milliseconds(there[name]), default=None)
+    return [name for name in there if name == first or is_tie(there[name], there[first])]
 
 
 def on_one_gpu(records):

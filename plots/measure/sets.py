@@ -43,11 +43,16 @@ def published_nonzeros():
 
 
 @functools.lru_cache
+def catalogue():
+    """{name: its fields} of common/sparse/catalogue.tsv, the name first."""
+    file = Path(__file__).resolve().parents[2] / "common/sparse/catalogue.tsv"
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+    return {row[0]: row for row in rows if len(row) == 8}
+
+
+@functools.lru_cache
 def catalogue_nonzeros():
-    catalogue = Path(__file__).resolve().parents[2] / "common/sparse/catalogue.tsv"
-    lines = catalogue.read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if line.count("\t") == 7]
-    return {row[0]: int(row[5]) for row in rows}
+    return {name: int(row[5]) for name, row in catalogue().items()}
 
 
 def split_order(spec):

@@ -66,22 +66,6 @@ class Evidence(Scratch):
         self.assertEqual(evidence.shown_sets([quick, full]), evidence.SHOWN)
         self.assertEqual(evidence.shown_sets([quick, {"command": "spmv"}]), evidence.SHOWN)
 
-    def test_functions_whose_names_changed_are_told_from_those_whose_instructions_did(self):
-        for mangled, name in (
-            ("_ZN4spmv16pcsr_rows_kernelILi4EddEEvib", "pcsr_rows_kernel"),
-            ("_Z6kernelPd", "kernel"),
-            ("f", "f"),
-        ):
-            self.assertEqual(records.kernel_of(mangled), name)
-        self.patch(records, "todays_code", lambda: {90: {"_ZN1a2v26kernelIdEEvPd": "1"}})
-        for hashed, moved in (("1", True), ("2", False)):
-            write(self.file, [record("k", "m", 1, functions={"_ZN1a6kernelIdEEvPd": hashed})])
-            (found,) = records_in(self.file)
-            self.assertEqual(code_state(found), OTHER_CODE)
-            self.assertEqual(records.is_renamed(found), moved)
-            said = " (of 1 only the functions' names changed)" * moved
-            self.assertIn(f"1 of other code{said}, 0 unknown", evidence.summary("GPU", [found]))
-
     def test_a_note_names_the_kernels(self):
         found = {r["kernel"]: r for r in records_in(self.file)}
         self.assertIn("today's build has: changed, gone;", code_note(found.values())[0])

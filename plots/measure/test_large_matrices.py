@@ -43,7 +43,7 @@ class LargeMatrices(unittest.TestCase):
         self.assertGreater(abs(other - ALL["delaunay_2e20"]).nnz, 0)
 
     def test_the_catalogue_and_the_sets_have_all_of_them(self):
-        sizes, declared = large_matrices.catalogue(), set(expanded("@large"))
+        sizes, declared = catalogue_nonzeros(), set(expanded("@large"))
         for stem in ALL:
             self.assertIn(stem, sizes)
             self.assertIn(stem, declared)
@@ -163,15 +163,8 @@ class LargeMatrices(unittest.TestCase):
             tempfile.TemporaryDirectory() as directory,
             contextlib.redirect_stdout(io.StringIO()) as said,
         ):
-            arguments = [
-                "--small",
-                "--processes",
-                "1",
-                "--output",
-                directory,
-                "tets1",
-                "transport_lp",
-            ]
+            arguments = ["--small", "--processes", "1", "--output", directory]
+            arguments += ["tets1", "transport_lp"]
             large_matrices.main(arguments)
             files = sorted(file.name for file in Path(directory).iterdir())
             self.assertEqual(
@@ -183,7 +176,7 @@ class LargeMatrices(unittest.TestCase):
             self.assertIn("transport_lp is there", said.getvalue())
         with tempfile.TemporaryDirectory() as directory:
             with unittest.mock.patch.dict(
-                large_matrices.MATRICES, transport_lp=(large_matrices.transport, (3, 4), (), "")
+                large_matrices.MATRICES, transport_lp=(large_matrices.transport, (3, 4), ())
             ):
                 with self.assertRaisesRegex(SystemExit, "not the catalogue's"):
                     large_matrices.write("transport_lp", Path(directory), small=False)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import style
 from published import published
-from records import gflops, is_tie, milliseconds
+from records import fastest_of, gflops, milliseconds
 from tables import Table, cell, looks_table
 
 PAPER = "Bylina, Bylina and Karwacki 2011"
@@ -81,16 +81,6 @@ def remark(data, table):
     return text
 
 
-def first_of(found, time, tie):
-    """Of {format: {matrix: what was measured}} the formats with the least time, and those that tie with it: a list per matrix."""
-    first = []
-    for m in found["csr"]:
-        there = {f: found[f][m] for f in FORMATS if m in found[f]}
-        best = min(there.values(), key=time)
-        first.append([f for f, of in there.items() if of is best or tie(of, best)])
-    return first
-
-
 def panel(axes, rates, names, sources, title, first):
     """Marks in a row per matrix, all series beside each other within it; those of `first`, the fastest in each row, are large."""
     firsts = dict(zip(names, first))
@@ -138,7 +128,7 @@ def picture(number, table, keep, title):
             for f, of in patterns.items()
         }
         own = {f: {m: gflops(r) for m, r in found["f32", f].items()} for f in patterns}
-        then = first_of(theirs, lambda rate: -rate, lambda *_: False)
+        then = [[max(FORMATS, key=lambda f: theirs[f][m])] for m in names]
         now = fastest(found, "f32")
         told = message(now, then, title, style.brief(data.device))
         figure = style.new_figure(1.5 + 0.42 * len(names), told)
@@ -195,7 +185,9 @@ def too_scattered(number, data):
 
 
 def fastest(found, precision):
-    return first_of({f: found[precision, f] for f in FORMATS}, milliseconds, is_tie)
+    """Of each matrix the fastest formats."""
+    every = {m: {f: found[precision, f].get(m) for f in FORMATS} for m in found[precision, "csr"]}
+    return list(map(fastest_of, every.values()))
 
 
 def said(first):

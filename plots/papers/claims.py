@@ -341,12 +341,11 @@ def cds_over(rival, theirs, own, least=1, share=1.0):
     def ours(data):
         texts, verdicts = [], []
         for precision in reversed(PRECISIONS):
-            ratios = {}
-            for of in godwin.grids(data).values():
-                for dof, matrix in of.items():
-                    for ratio in data.speedups([matrix], precision, own, rival).values():
-                        ratios.setdefault(dof, []).append(ratio)
-            if ratios:
+            found = {}
+            for grid, of in godwin.grids(data).items():
+                ratios = data.speedups(of.values(), precision, own, rival)
+                found[grid] = {dof: ratios[m] for dof, m in of.items() if m in ratios}
+            if ratios := godwin.by_dof(found):
                 means = {dof: mean(of) for dof, of in ratios.items()}
                 told = sorted({min(means), max(means, key=means.get), max(means)})
                 told = ", ".join(f"{number(means[dof])} at {dof}" for dof in told)

@@ -10,7 +10,6 @@ make figures ARGS="--device NVIDIA_H100"      from another device's records, int
 import argparse
 import re
 import sys
-from pathlib import Path
 
 import bylina
 import godwin
@@ -104,11 +103,6 @@ def main(argv=None):
     parser.add_argument(
         "--device", default=DEVICE, help="whose records, a directory of plots/results"
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        help=f"default: plots/figures, and its directory DEVICE for any but {DEVICE}",
-    )
     parser.add_argument("--format", default="png", choices=style.FORMATS)
     arguments = parser.parse_args(argv)
     names = [
@@ -121,9 +115,8 @@ def main(argv=None):
         )
         return 2
     data = Data(arguments.device)
-    out = arguments.out or ROOT / "plots" / "figures" / (
-        data.directory if data.directory != DEVICE else ""
-    )
+    own = data.directory if data.directory != DEVICE else ""
+    out = ROOT / "plots" / "figures" / own
     captions = {}
     for name in names:
         figure, notes = draw(name, data)

@@ -7,8 +7,8 @@ from statistics import fmean, median
 
 import style
 from published import published
-from records import STAND_IN, bandwidth, data_sheet, format_bytes, gflops, is_tie, milliseconds
-from records import on_one_gpu, starred
+from records import STAND_IN, bandwidth, data_sheet, fastest_of, format_bytes, gflops, on_one_gpu
+from records import starred
 from tables import DASH, Table, cell, looks_table
 
 PAPER = "He and Gao 2016"
@@ -95,9 +95,8 @@ def by_algorithm(gaps, message, summary, value, x, state="warm"):
 def alone_ahead(data, matrix):
     """The algorithm that is the fastest on a matrix in double precision, None if another ties with it."""
     found = {label: data.fastest(matrix, "f64", of) for label, of in ALGORITHMS.items()}
-    order = sorted((k for k in found if found[k]), key=lambda k: milliseconds(found[k]))
-    tied = any(is_tie(found[order[0]], found[k]) for k in order[1:])
-    return None if tied or not order else order[0]
+    names = fastest_of(found)
+    return names[0] if len(names) == 1 else None
 
 
 def figure4_rates(data, gaps):

@@ -5,8 +5,8 @@ from statistics import geometric_mean, median
 
 import style
 from published import published
-from records import TIME_CLASSES, bandwidth, baseline_share, code_note, daggers, gflops, is_tie
-from records import milliseconds, number, short, time_class
+from records import TIME_CLASSES, bandwidth, baseline_share, code_note, daggers, fastest_of
+from records import format_bytes, gflops, is_tie, milliseconds, number, short, time_class
 from sets import expanded
 from tables import DASH, Table
 
@@ -62,10 +62,7 @@ HUES = {"f32": style.ORANGE, "f64": style.BLUE}
 
 def csr_bytes(record):
     """Of the matrix in CSR, x and y."""
-    size = int(record["precision"][1:]) // 8
-    return (
-        record["nnz"] * (size + 4) + 4 * record["rows"] + size * (record["rows"] + record["cols"])
-    )
+    return format_bytes({**record, "format": "CSR"})
 
 
 def large_records(data):
@@ -130,12 +127,6 @@ def copy_share(data, gaps):
 DARK = {"f32": "#8a5f00", "f64": style.BLUE}  # for text
 
 
-def fastest_steps(best):
-    """The fastest of {step: record}, and those that tie with it."""
-    first = min(best, key=lambda step: milliseconds(best[step]))
-    return [step for step in best if step == first or is_tie(best[step], best[first])]
-
-
 def ladder_panel(axes, best, baseline, first):
     """A bar per step: percent of the row-free baseline; the steps `first` are filled."""
     shares = {step: 100 * gflops(r) / baseline for step, r in best.items()}
@@ -181,7 +172,7 @@ def ladder(data, gaps):
     every = {kind: best for kind, best in every.items() if best}
     if not every:
         return None
-    first = {kind: fastest_steps(best) for kind, best in every.items()}
+    first = {kind: fastest_of(best) for kind, best in every.items()}
     counts = {step: sum(step in of for of in first.values()) for step in LADDER}
     ranked = sorted((step for step in counts if counts[step]), key=counts.get, reverse=True)
     names = ["cuSPARSE" if step == 0 else f"step {step:02}" for step in ranked]
