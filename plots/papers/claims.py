@@ -400,13 +400,12 @@ def figure_6():
 
     def ours(data):
         looks = {m: data.shapes.get(m) for m in sorted(he_gao.OF_FIGURE_6)}
+        if not all(looks.values()):
+            return None
         told = [
             f"{m} ({look['matrix']['source']}): {look['min_row']} to {look['max_row']}"
             for m, look in looks.items()
-            if look
         ]
-        if len(told) < len(he_gao.OF_FIGURE_6):
-            return None
         return Ours(f"{'; '.join(told)}; needs the file of af_shell9", UNJUDGED)
 
     return "rows of af_shell9 and cont-300 have very similar numbers of nonzeros", ours
@@ -481,11 +480,8 @@ def first_measured(devices, found):
 def elsewhere(devices, found, first):
     """What other devices make of a claim, where it is not what `first` makes of it."""
     verdict = next(of.verdict for data, of in zip(devices, found) if data is first)
-    return "".join(
-        f"; {data.device}: {of.verdict}"
-        for data, of in zip(devices, found)
-        if data is not first and of.verdict not in ("", verdict)
-    )
+    others = [(d, of.verdict) for d, of in zip(devices, found) if of.verdict not in ("", verdict)]
+    return "".join(f"; {data.device}: {told}" for data, told in others)
 
 
 def short_table(*devices):
@@ -516,13 +512,9 @@ def claimed(data):
 def claims_table(*devices):
     """One column per device, and why the numbers moved."""
     here = [f"here: {data.device}" for data in devices]
-    return Table(
-        "Do the claims hold?",
-        ["paper", "claim", "there", *here, "why it moved"],
-        [
-            [p, c, theirs, *(of.text for of in all_of), why]
-            for p, c, theirs, all_of, _, why in judged(devices)
-        ],
-        [SAID["note"], *daggers([r for data in devices for r in claimed(data)])],
-        words=4 + len(devices),
-    )
+    columns = ["paper", "claim", "there", *here, "why it moved"]
+    rows = []
+    for paper, claim, theirs, found, _, why in judged(devices):
+        rows.append([paper, claim, theirs, *(of.text for of in found), why])
+    notes = [SAID["note"], *daggers([r for data in devices for r in claimed(data)])]
+    return Table("Do the claims hold?", columns, rows, notes, words=4 + len(devices))

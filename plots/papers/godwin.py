@@ -35,11 +35,8 @@ def grids(data):
 
 def statements(figure):
     said = published("godwin_2012_text").where(figure=str(figure))
-    return (
-        "The paper's figure is lost, and its text gives no numbers. It says: "
-        + "; ".join(row["words"] for row in said)
-        + "."
-    )
+    words = "; ".join(row["words"] for row in said)
+    return f"The paper's figure is lost, and its text gives no numbers. It says: {words}."
 
 
 def above_dia(data, of, precision):
@@ -68,15 +65,12 @@ def measured_grids(data, gaps, number):
         if any(data.fastest(m, p, FORMATS["CDS"]) for m in of.values() for p in style.PRECISIONS)
     }
     if not every:
-        gaps.remark(
-            "No records of CDS on grids with several unknowns a point: "
-            f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`."
-        )
+        again = f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`"
+        gaps.remark(f"No records of CDS on grids with several unknowns a point: {again}.")
     most = max((dof for of in every.values() for dof in of), default=0)
     if fewer := [f"{grid} above {max(of)}" for grid, of in every.items() if max(of) < most]:
-        gaps.remark(
-            f"Not measured yet: degrees of freedom of {', '.join(fewer)}; `{style.COMMAND}`."
-        )
+        missing = f"degrees of freedom of {', '.join(fewer)}"
+        gaps.remark(f"Not measured yet: {missing}; `{style.COMMAND}`.")
     return every
 
 
@@ -85,10 +79,8 @@ def over(gaps, every, precision, rival, value, state):
     found = {}
     for grid, of in every.items():
         for dof, m in of.items():
-            cds, other = (
-                gaps.find(label, m, precision, FORMATS[label], state=state)
-                for label in ("CDS", rival)
-            )
+            of_both = [(label, m, precision, FORMATS[label]) for label in ("CDS", rival)]
+            cds, other = (gaps.find(*asked, state=state) for asked in of_both)
             if cds and other:
                 found.setdefault(grid, {})[dof] = value(cds, state) / value(other, state)
     return found

@@ -66,52 +66,30 @@ def draw(data, step):
     for panel, (kind, of) in enumerate(best.items()):
         left = 14 + panel * (WIDTH / 2)
         highest = max(map(gflops, of.values()))
-        picture.text(
-            left, 42, f"{kind}, {short(KINDS[kind])}: GFLOP/s on an {data.device}", "soft small"
-        )
+        head = f"{kind}, {short(KINDS[kind])}: GFLOP/s on an {data.device}"
+        picture.text(left, 42, head, "soft small")
         for place, rung in enumerate((*STEPS, 0)):
             x = left + place * slot
+            middle = x + slot / 2 - 2
             here = rung == step
             if here:
                 picture.rect(x, bottom + 4, slot - 4, 17, rx=4, class_="here")
-            picture.text(
-                x + slot / 2 - 2,
-                bottom + 17,
-                f"{rung:02}" if rung else "cuSPARSE",
-                "on small" if here else "ink small",
-                "middle",
-            )
+            name, look = f"{rung:02}" if rung else "cuSPARSE", "on small" if here else "ink small"
+            picture.text(middle, bottom + 17, name, look, "middle")
             if rung in SHORT_PATH:
-                picture.add(
-                    "circle",
-                    cx=float(x + slot / 2 - 2),
-                    cy=float(bottom + 27),
-                    r=2.5,
-                    class_="here",
-                )
+                at = {"cx": float(middle), "cy": float(bottom + 27)}
+                picture.add("circle", **at, r=2.5, class_="here")
             if rung not in of:
                 text = {1: "CPU", 10: "GPUs"}.get(rung, "–")
-                picture.text(x + slot / 2 - 2, bottom - 4, text, "soft small", "middle")
+                picture.text(middle, bottom - 4, text, "soft small", "middle")
                 continue
             height = (bottom - top - 12) * gflops(of[rung]) / highest
-            picture.rect(
-                x + 2,
-                bottom - height,
-                slot - 8,
-                height,
-                rx=2,
-                class_="here" if here else "peer" if not rung else "quiet",
-            )
-            picture.text(
-                x + slot / 2 - 2,
-                bottom - height - 4,
-                f"{gflops(of[rung]):.0f}",
-                "ink small" if here else "soft small",
-                "middle",
-            )
-        named = ", ".join(
-            f"{f'step {s:02}' if s else 'cuSPARSE'} {gflops(r):.0f}" for s, r in of.items()
-        )
+            fill = "here" if here else "peer" if not rung else "quiet"
+            picture.rect(x + 2, bottom - height, slot - 8, height, rx=2, class_=fill)
+            text, look = f"{gflops(of[rung]):.0f}", "ink small" if here else "soft small"
+            picture.text(middle, bottom - height - 4, text, look, "middle")
+        names = {s: f"step {s:02}" if s else "cuSPARSE" for s in of}
+        named = ", ".join(f"{names[s]} {gflops(r):.0f}" for s, r in of.items())
         told.append(f"{kind} {short(KINDS[kind])}: {named}")
     picture.note(
         bottom + 43,

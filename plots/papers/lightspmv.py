@@ -21,13 +21,10 @@ def chart(data, gaps):
     """How many times as fast the warp level is as the vector level, the poster's and ours."""
     rows = {row["matrix"]: row for row in published("lightspmv_poster_table")}
     names = data.in_order(rows)
-    found = {
-        (p, label): data.speedups(names, p, LEVELS["warp"], patterns)
-        for p in style.PRECISIONS
-        for label, patterns in {"vector": LEVELS["vector"], INC: ["lightspmv_vector_inc"]}.items()
-    }
+    found = {}
     for precision in style.PRECISIONS:
         for label, patterns in {**LEVELS, INC: ["lightspmv_vector_inc"]}.items():
+            found[precision, label] = data.speedups(names, precision, LEVELS["warp"], patterns)
             for name in names:
                 gaps.find(label, name, precision, patterns)
     theirs = {
@@ -49,9 +46,8 @@ def chart(data, gaps):
         of = found[precision, "vector"]
         own = {m: (of[m], y + 0.15) for y, m in enumerate(names) if m in of}
         style.points(axes, own, sources, style.BLUE, label="vector", markersize=6)
-        style.points(
-            axes, theirs[precision], dict.fromkeys(names, "file"), style.VERMILLION, "D", GPU
-        )
+        files = dict.fromkeys(names, "file")
+        style.points(axes, theirs[precision], files, style.VERMILLION, "D", GPU)
         axes.set(title=style.PRECISIONS[precision], xlabel="times as fast as the vector level")
         axes.set_xlim(left=0.8)
         style.rows(axes, [data.label(name) for name in names])
@@ -59,15 +55,10 @@ def chart(data, gaps):
     from matplotlib.patches import Patch
 
     device = style.brief(data.device)
-    style.legend(
-        figure,
-        [
-            (style.sample("D", style.VERMILLION), f"{GPU}, the poster's table"),
-            (style.sample("o", style.BLUE), f"{device}, today's build"),
-            (Patch(color=style.GREY, alpha=0.25), "merging prevented: middle half"),
-            *style.source_key(sources.values(), style.BLUE)[-1:],
-        ],
-    )
+    entries = [(style.sample("D", style.VERMILLION), f"{GPU}, the poster's table")]
+    entries += [(style.sample("o", style.BLUE), f"{device}, today's build")]
+    entries += [(Patch(color=style.GREY, alpha=0.25), "merging prevented: middle half")]
+    style.legend(figure, entries + style.source_key(sources.values(), style.BLUE)[-1:])
     gaps.remark(
         f"Warp level: kernel lightspmv_warp; vector level: lightspmv_vector. Merging prevented: lightspmv_vector_inc, one atomic per vector, as the poster's GPUs executed the vector level; today's compiler merges those of a warp. GFLOP/s: TABLES.md. {style.WARM}"
     )

@@ -76,16 +76,13 @@ def table():
         jobs = jobs_of(row["sets"], machine)
         sets = " ".join(row["sets"])
         tools = {keys.get("tool") for one in row["sets"] for _, keys in groups_of(one)}
-        lines.append(
-            [
-                ", ".join([*row.get("what", []), *shown]),
-                f"`make bench SET={repr(sets) if ' ' in sets else sets}`",
-                "; ".join(needs_of(row, jobs)) or "nothing else",
-                str(said) if said else "none",
-                rounded(evidence.expected_seconds(jobs, records)) if jobs else DASH,
-                "none" if tools == {"info"} else str(max((j.gpus(GPUS) for j in jobs), default=1)),
-            ]
-        )
+        what = ", ".join([*row.get("what", []), *shown])
+        command = f"`make bench SET={repr(sets) if ' ' in sets else sets}`"
+        needs = "; ".join(needs_of(row, jobs)) or "nothing else"
+        minutes = rounded(evidence.expected_seconds(jobs, records)) if jobs else DASH
+        gpus = max((job.gpus(GPUS) for job in jobs), default=1)
+        gpus = "none" if tools == {"info"} else str(gpus)
+        lines.append([what, command, needs, str(said or "none"), minutes, gpus])
     heads = ["figures, pages", "command", "needs", "claims", "minutes", "GPUs"]
     return Table("", heads, lines, words=3, dash="is what was not timed.")
 
@@ -99,13 +96,9 @@ def tried():
             continue
         text = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         head = dict(line.split(": ", 1) for line in text if ": " in line and line[0] != " ")
-        lines.append(
-            [
-                directory.name,
-                *(head.get(name, DASH) for name in ("date", "commit", "driver")),
-                f"[{text[-1]}](results/{directory.name}/try.txt)" if text else "not yet run",
-            ]
-        )
+        fields = (head.get(name, DASH) for name in ("date", "commit", "driver"))
+        came = f"[{text[-1]}](results/{directory.name}/try.txt)" if text else "not yet run"
+        lines.append([directory.name, *fields, came])
     return Table("", ["device", "date", "commit", "driver", "what came of it"], lines, words=5)
 
 

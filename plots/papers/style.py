@@ -20,21 +20,16 @@ SMALLEST = 8  # points
 MOST_MARKS = 40  # of a panel
 
 LOOK = {
-    "font.size": SMALLEST,
+    **dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize"), SMALLEST),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), SMALLEST),
     "axes.titlesize": 8.5,
-    "axes.labelsize": SMALLEST,
-    "legend.fontsize": SMALLEST,
-    "xtick.labelsize": SMALLEST,
-    "ytick.labelsize": SMALLEST,
-    "xtick.minor.pad": 4.9,  # numbers of minor ticks in the line of the others
-    "ytick.minor.pad": 4.9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+    # Numbers of minor ticks in the line of the others.
+    **dict.fromkeys(("xtick.minor.pad", "ytick.minor.pad"), 4.9),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "axes.axisbelow": True,
     "axes.grid": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "svg.hashsalt": "spmv",  # the same file on every run
@@ -93,22 +88,12 @@ class Gaps:
 
     def notes(self):
         lines = [*self.remarks, *code_note(self.found)]
-        everything = {matrix for of in self.asked.values() for matrix, _ in of}
-        shown = {
-            matrix
-            for of in self.asked.values()
-            for (matrix, _), state in of.items()
-            if state == "there"
-        }
-        made = {
-            matrix
-            for matrix in shown | self.without_names
-            if self.data.source(matrix) == "stand-in"
-        }
+        asked = [(m, state) for of in self.asked.values() for (m, _), state in of.items()]
+        everything, shown = {m for m, _ in asked}, {m for m, state in asked if state == "there"}
+        drawn = shown | self.without_names
+        made = {matrix for matrix in drawn if self.data.source(matrix) == "stand-in"}
         if made & shown:
-            lines.append(
-                f"{STAND_IN[:-1]}: {len(made)} of {len(shown | self.without_names)} matrices."
-            )
+            lines.append(f"{STAND_IN[:-1]}: {len(made)} of {len(drawn)} matrices.")
         if everything and not shown:
             return [*lines, not_measured(self.data)]
         if everything - shown:
@@ -117,14 +102,10 @@ class Gaps:
             refused = sorted({matrix for (matrix, _), state in of.items() if state == "refused"})
             if refused:
                 lines.append(f"Refused by {series}: {listed(refused)}.")
-            if missing := dict.fromkeys(
-                short(matrix)
-                for (matrix, _), state in of.items()
-                if state == "missing" and matrix in shown
-            ):
-                lines.append(
-                    f"Records of {series} are missing on {listed(list(missing))}; `{COMMAND} KERNELS='{patterns}'`."
-                )
+            lacking = [m for (m, _), state in of.items() if state == "missing" and m in shown]
+            if missing := listed(list(dict.fromkeys(map(short, lacking)))):
+                again = f"`{COMMAND} KERNELS='{patterns}'`"
+                lines.append(f"Records of {series} are missing on {missing}; {again}.")
         return lines
 
 
@@ -134,11 +115,8 @@ def not_measured(data):
 
 def one_triangle(gaps, names, sizes):
     """Notes the matrices that have far more nonzeros here than `sizes`, the paper's."""
-    if larger := [
-        name
-        for name in names
-        if name in gaps.data.matrices and gaps.data.matrices[name]["nnz"] > 1.5 * sizes[name]
-    ]:
+    here = {name: of["nnz"] for name, of in gaps.data.matrices.items()}
+    if larger := [name for name in names if here.get(name, 0) > 1.5 * sizes[name]]:
         gaps.remark(f"Of {listed(larger)} the paper counts one triangle; here both are multiplied.")
 
 
@@ -176,24 +154,14 @@ def points(axes, found, sources, colour, mark="o", label="_", **look):
     """Marks at {matrix: (x, y)}, filled as {matrix: source} say."""
     for source, fill in FILLS.items():
         at = [found[name] for name in found if (sources[name] or "file") == source]
-        axes.plot(
-            [x for x, _ in at],
-            [y for _, y in at],
-            mark,
-            color=colour,
-            fillstyle=fill,
-            label="_" + label,
-            **{**MARK, **look},
-        )
+        look_of = {"color": colour, "fillstyle": fill, "label": "_" + label, **MARK, **look}
+        axes.plot([x for x, _ in at], [y for _, y in at], mark, **look_of)
 
 
 def source_key(sources, colour=BLACK, mark="o"):
     """Entries of a legend: what the fillings mean, of those that are there."""
-    return [
-        (sample(mark, colour, fillstyle=fill), SOURCES[source])
-        for source, fill in FILLS.items()
-        if source in sources
-    ]
+    fills = {source: fill for source, fill in FILLS.items() if source in sources}
+    return [(sample(mark, colour, fillstyle=f), SOURCES[source]) for source, f in fills.items()]
 
 
 def sample(mark="", colour=BLACK, line="none", **look):
@@ -263,18 +231,10 @@ def legend(figure, entries, columns=None):
     above = title.get_text().count("\n") + 1
     title.set_text(title.get_text() + "\n" * lines)
     by_column = [entry for column in range(columns) for entry in entries[column::columns]]
-    figure.legend(
-        *zip(*by_column),
-        loc="upper left",
-        bbox_to_anchor=(0.01, 1 - (0.07 + 0.182 * above) / figure.get_figheight()),
-        ncol=columns,
-        borderaxespad=0,
-        borderpad=0,
-        labelspacing=0.25,
-        columnspacing=1.3,
-        handletextpad=0.4,
-        handlelength=2.1,
-    )
+    corner = 0.01, 1 - (0.07 + 0.182 * above) / figure.get_figheight()
+    place = {"loc": "upper left", "bbox_to_anchor": corner, "borderaxespad": 0, "borderpad": 0}
+    space = {"labelspacing": 0.25, "columnspacing": 1.3, "handletextpad": 0.4, "handlelength": 2.1}
+    figure.legend(*zip(*by_column), ncol=columns, **place, **space)
 
 
 def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
@@ -306,15 +266,9 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     axes.set_xlim(low, high * (high / low) ** 0.36)  # room for the numbers
     for axes in figure.axes:
         decimal(axes.xaxis)
-    legend(
-        figure,
-        [
-            (sample("D", VERMILLION), f"mean{to_most}, {gpu}"),
-            (sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"),
-            (hollow(), BOX),
-            (sample("o", BLACK, markersize=3.4), "real file"),
-        ],
-    )
+    entries = [(sample("D", VERMILLION), f"mean{to_most}, {gpu}")]
+    entries += [(sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"), (hollow(), BOX)]
+    legend(figure, [*entries, (sample("o", BLACK, markersize=3.4), "real file")])
     return figure
 
 

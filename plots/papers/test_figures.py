@@ -39,32 +39,26 @@ MATRICES = {
     for table in (*GENERAL, "bylina_2011_table3")
     for matrix, nonzeros in published(table).nonzeros().items()
 }
-KERNELS = {  # name: (step, format, milliseconds in f64)
-    "csr_scalar": (2, "CSR", 0.08),
-    "csr_vector": (3, "CSR", 0.04),
-    "csr_vector_shared": (3, "CSR", 0.05),
-    "atomic_coo_warp": (4, "COO", 0.045),
-    "coo": (5, "COO", 0.05),
-    "pcsr_texture": (6, "CSR", 0.06),
-    "csr_adaptive": (6, "CSR", 0.03),
-    "pcsr_one_pass": (6, "CSR", 0.025),
-    "lightspmv_vector": (7, "CSR", 0.09),
-    "lightspmv_vector_inc": (7, "CSR", 0.095),
-    "lightspmv_warp": (7, "CSR", 0.07),
-    "lightspmv_counters": (7, "CSR", 0.07),
-    "ell": (8, "ELL", 0.02),
-    "hyb": (8, "HYB", 0.022),
-    "dia": (8, "DIA", 0.03),
-    "sell": (8, "SELL", 0.021),
-    "cds": (9, "CDS", 0.01),
-    "cds_texture": (9, "CDS", 0.01),
-    "cusparse_csr_alg1": (0, "CSR", 0.035),
-    "cusparse_csr_alg1_pre": (0, "CSR", 0.034),
-    "cusparse_csr_alg2_pre": (0, "CSR", 0.05),
-    "cusparse_coo_alg1": (0, "COO", 0.06),
-    "cusparse_coo_alg2": (0, "COO", 0.055),
-    "cusparse_sell_32": (0, "SELL", 0.04),
-}
+KERNELS = {}  # name: (step, format, milliseconds in f64)
+for step, form, times in (
+    (2, "CSR", {"csr_scalar": 0.08}),
+    (3, "CSR", {"csr_vector": 0.04, "csr_vector_shared": 0.05}),
+    (4, "COO", {"atomic_coo_warp": 0.045}),
+    (5, "COO", {"coo": 0.05}),
+    (6, "CSR", {"pcsr_texture": 0.06, "csr_adaptive": 0.03, "pcsr_one_pass": 0.025}),
+    (7, "CSR", {"lightspmv_vector": 0.09, "lightspmv_vector_inc": 0.095}),
+    (7, "CSR", {"lightspmv_warp": 0.07, "lightspmv_counters": 0.07}),
+    (8, "ELL", {"ell": 0.02}),
+    (8, "HYB", {"hyb": 0.022}),
+    (8, "DIA", {"dia": 0.03}),
+    (8, "SELL", {"sell": 0.021}),
+    (9, "CDS", {"cds": 0.01, "cds_texture": 0.01}),
+    (0, "CSR", {"cusparse_csr_alg1": 0.035, "cusparse_csr_alg1_pre": 0.034}),
+    (0, "CSR", {"cusparse_csr_alg2_pre": 0.05}),
+    (0, "COO", {"cusparse_coo_alg1": 0.06, "cusparse_coo_alg2": 0.055}),
+    (0, "SELL", {"cusparse_sell_32": 0.04}),
+):
+    KERNELS |= {name: (step, form, ms) for name, ms in times.items()}
 
 
 def timed(kernel, matrix, precision, nnz, **changes):
