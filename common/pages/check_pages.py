@@ -4,20 +4,20 @@
     python3 common/pages/check_pages.py          exit 1, with a line per fault, if a page breaks a rule
 
 Limits hold for the main text of a page: everything a reader sees before opening a collapsed section
-(<details>), code, output and tables included. HTML comments, such as the markers of update_readmes.py,
-are not seen. A word is what stands between spaces and has a letter or a digit in it. Appendices
-(NOTES.md) may be as long as they need to be.
+(<details>), code, output and tables included. HTML comments, such as the markers of
+update_readmes.py, are not seen. A word is what stands between spaces and has a letter or a digit in
+it. Appendices (NOTES.md) may be as long as they need to be.
 
 A time, a speed, a share or a ratio is bound by a comment at the end of its paragraph, which says where it comes from
 (sentences.py). Free are code, generated blocks, numbers of three digits that stand in a generated block of the same page, those
 that the page declares not to be measured, <!-- fixed: 5 ms (a limit in measure.cu) | ... -->, and a page that says
 <!-- numbers: why none of them is bound -->.
 
-Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must the
-heading that an anchor names.
+Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must
+the heading that an anchor names.
 
-No line of text begins with a comment: to Markdown that is a block of HTML, which ends the paragraph before it, and whose
-own line is not read as Markdown. Put a word of the sentence in front of it.
+No line of text begins with a comment: to Markdown that is a block of HTML, which ends the paragraph
+before it, and whose own line is not read as Markdown. Put a word of the sentence in front of it.
 """
 
 import re
@@ -43,7 +43,8 @@ DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
 COMMENT_FIRST = re.compile(r"^ *(?:(?:[-*+>]|\d+[.)]) +)*<!--(?s:.*?)-->", re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 
-# A number or several of one unit. "times" and "x" count where they compare, not where they count ("32 times").
+# A number or several of one unit. "times" and "x" count where they compare, not where they count
+# ("32 times").
 UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|s|seconds?|[TG]?FLOP/s)\b|\s?%|\s?percent\b"
 COMPARES = r"\btimes\s+(?:as\s+(?:fast|slow|long)|(?:the\s+)?(?:speed|time|best)\b|faster|slower|longer)|(?<=\d)x\b"
 FIGURE = r"\d[\d.,]*(?<![.,])"
@@ -74,7 +75,8 @@ def blank(match):
 
 
 def main_text(text):
-    """What a reader sees of a page before opening anything, without the ladder, which is the same on all."""
+    """What a reader sees of a page before opening anything, without the ladder, which is the same
+    on all."""
     return COMMENT.sub("", DETAILS.sub("", LADDER.sub("", text)))
 
 
@@ -160,7 +162,8 @@ def unbound_numbers(text):
 
 
 def comments_in_text(text):
-    """Line numbers of comments that begin a line of text, or stand between two lines of one paragraph."""
+    """Line numbers of comments that begin a line of text, or stand between two lines of one
+    paragraph."""
     seen = FENCE.sub(blank, text)
     for match in COMMENT_FIRST.finditer(seen):
         before = seen[: match.start()].splitlines()[-1:] or [""]

@@ -31,7 +31,8 @@ def share_of_copy(record):
     return 100 * bandwidth(record) / record["copy_gb_per_s"]
 
 
-# name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named baseline.
+# name -> (what it is, value of a record, whether more is better). The row-free baseline is a
+# record, too, named baseline.
 COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
@@ -75,7 +76,8 @@ def matches(name, kernel):
 
 
 def head_of(kernel):
-    """What stands above a kernel's column: of cuSPARSE's best its format, if the pattern has one."""
+    """What stands above a kernel's column: of cuSPARSE's best its format, if the pattern has
+    one."""
     named = re.match(r"best\((.*?)\):", kernel)
     if named:
         return named[1].replace("_", " ")
@@ -126,7 +128,8 @@ class RecordTable:
         return (max if self.more_is_better else min)(of, **by)
 
     def cell(self, matrix, kernel):
-        """The value and a note on it, of the record that the column `kernel` shows, which is added to `displayed`."""
+        """The value and a note on it, of the record that the column `kernel` shows, which is added
+        to `displayed`."""
         mine = [r for r in self.records if r["matrix"] == matrix]
         if kernel == "baseline":
             beside = [r for r in mine if "baseline_warm_ms" in r and r["format"] == "CSR"]
@@ -249,7 +252,8 @@ CUSPARSE = {  # rows below the steps
 
 
 def steps_page(arguments, results=None):
-    """A row per step with its fastest kernel on each matrix, then cuSPARSE's: GFLOP/s, share of cuSPARSE and of a copy."""
+    """A row per step with its fastest kernel on each matrix, then cuSPARSE's: GFLOP/s, share of
+    cuSPARSE and of a copy."""
     wanted = dict(word.split("=", 1) for word in arguments.split())
     if set(wanted) != {"device", "precision", "matrices"}:
         raise BlockError("steps needs device=, precision= and matrices=HEAD:NAME,..., no more")

@@ -4,10 +4,11 @@
     run_commands.py          runs them on the CPU backend; a line per command, exit 1 if one fails
     run_commands.py --list   only prints them, with what becomes of each
 
-A command is a line of indented code, or a span of code that begins with make or python3, of a Markdown page. Those that stand in
-an <!-- output --> block are left to `make readmes ARGS=--check`, those of ELSEWHERE to what it names. In all others,
-names of files that the reader is to have (PLACEHOLDERS) are replaced, and a target that the top Makefile lacks is
-one of a step's. The recipe for an added step is run as it stands, with the kernel shown above it.
+A command is a line of indented code, or a span of code that begins with make or python3, of a
+Markdown page. Those that stand in an <!-- output --> block are left to `make readmes ARGS=--check`,
+those of ELSEWHERE to what it names. In all others, names of files that the reader is to have
+(PLACEHOLDERS) are replaced, and a target that the top Makefile lacks is one of a step's. The recipe
+for an added step is run as it stands, with the kernel shown above it.
 """
 
 import argparse
@@ -31,7 +32,8 @@ COMMAND = re.compile(r"(make|python3|plots/\S+\.sh|spmv|mkdir|sed) ")
 STEP = "03_csr_vector"  # whose targets are meant where a page names none
 RECIPE = re.compile(r"^(?=    mkdir 11_two_sums)(?:    .*\n)+", re.MULTILINE)
 
-# Commands that are not run here: a pattern of the whole command, and what runs them or stands for them.
+# Commands that are not run here: a pattern of the whole command, and what runs them or stands for
+# them.
 ELSEWHERE = {
     r".*(\.\.\.|[A-Z]=directory|\bFILE\b|\bRECORDS\b).*": "names no file: a form, not a command",
     r"make( -C \S+)? test( SANITIZE=1)?|make test-\S+|make report|make check-format.*": "CI",
@@ -123,7 +125,8 @@ def run(command):
 
 
 def run_recipe():
-    """Adds the step of common/build/README.md as the page says, and removes it again. Returns what went wrong, or nothing."""
+    """Adds the step of common/build/README.md as the page says, and removes it again. Returns what
+    went wrong, or nothing."""
     page = (ROOT / "common/build/README.md").read_text(encoding="utf-8")
     recipe = RECIPE.search(page)
     kernel = re.findall(r"^```cpp\n(.*?)^```", page[: recipe.start()], re.MULTILINE | re.DOTALL)[-1]

@@ -2,7 +2,8 @@
 
     `ell` takes 1.8 times as long as `csr`, 45.4 µs. <!-- 1.8 = fem:100000 csr/ell digits=2 | 45.4 = fem:100000 ell -->
 
-The comment stands at the end of its paragraph or list item, and binds numbers of that text, in their order. A query is
+The comment stands at the end of its paragraph or list item, and binds numbers of that text, in
+their order. A query is
 
     MATRICES KERNEL [COLUMN]      the column (as in tables; warm_us) of a kernel, or of the kernels that fit A|B*
     MATRICES A/B [COLUMN]         how many times as fast A is as B; where several kernels fit, the fastest of each
@@ -10,15 +11,17 @@ The comment stands at the end of its paragraph or list item, and binds numbers o
                                   A/B, how many times as long it takes with A as with B
     published KEY=VALUE...        of plots/published: table=NAME value=COLUMN, and any COLUMN=TEXT that names the row
 
-and goes on with KEY=VALUE: `device` (NVIDIA_H200), `precision` (f64), `program` as in tables. MATRICES are as in tables, or
-above or below: those, and its device, of the nearest table. Of several values `take` says what is shown: mean (geometric), least,
-most or range; `only` is a pattern of the matrices to take. `digits` (3) are significant ones, `times` a factor, `per` a divisor;
-as=more shows by how many percent a ratio exceeds 1, as=less by how many it falls short of it. minus=M over=D show D / (value - M),
-as bytes over a time without the launch.
+and goes on with KEY=VALUE: `device` (NVIDIA_H200), `precision` (f64), `program` as in tables.
+MATRICES are as in tables, or above or below: those, and its device, of the nearest table. Of
+several values `take` says what is shown: mean (geometric), least, most or range; `only` is a
+pattern of the matrices to take. `digits` (3) are significant ones, `times` a factor, `per` a
+divisor; as=more shows by how many percent a ratio exceeds 1, as=less by how many it falls short of
+it. minus=M over=D show D / (value - M), as bytes over a time without the launch.
 
-Numbers of printed outputs need no comment: a page's text may name what stands in an output or table of the same page.
-check_pages.py finds times, speeds and shares that are bound by neither, and lets pass those that the page declares not to be
-measured, once: <!-- fixed: 4,800 GB/s (data sheet of the H200) | 10% (the definition) -->
+Numbers of printed outputs need no comment: a page's text may name what stands in an output or table
+of the same page. check_pages.py finds times, speeds and shares that are bound by neither, and lets
+pass those that the page declares not to be measured, once: <!-- fixed: 4,800 GB/s (data sheet of
+the H200) | 10% (the definition) -->
 """
 
 import re
@@ -79,8 +82,9 @@ def measured(what, keys):
 
 
 def of_a_step(keys):
-    """Microseconds per step of the records of step 10 that the keys describe. Where a key has two values, A/B, how many
-    times as long a step takes with A as with B, of each matrix and number of GPUs that has both."""
+    """Microseconds per step of the records of step 10 that the keys describe. Where a key has two
+    values, A/B, how many times as long a step takes with A as with B, of each matrix and number of
+    GPUs that has both."""
     both = next((key for key, value in keys.items() if "/" in value), None)
     if both:
         first, second = (steps_of({**keys, both: value}) for value in keys[both].split("/"))
@@ -135,7 +139,8 @@ def keys_of_query(words, before, after):
 
 
 def answer(query, before=(), after=()):
-    """The text for a query; `before`, `after`: the arguments of the tables before and after it, nearest last and first."""
+    """The text for a query; `before`, `after`: the arguments of the tables before and after it,
+    nearest last and first."""
     what, *words = query.split()
     if what in ("step", "published"):
         keys = keys_of(words)

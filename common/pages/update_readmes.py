@@ -98,8 +98,9 @@ def masked(text):
     """`text` without what may differ between two right runs of one command.
 
     That is: the line that names the processor, the numbers of a GFLOP/s column or before the word
-    GFLOP/s, how many tests and assertions there are (not how many failed), how many results were verified (not how many
-    were wrong), the milliseconds of anything, and, since a number of another length moves what follows it, how many spaces and dashes stand in a row.
+    GFLOP/s, how many tests and assertions there are (not how many failed), how many results were
+    verified (not how many were wrong), the milliseconds of anything, and, since a number of another
+    length moves what follows it, how many spaces and dashes stand in a row.
     """
     lines = []
     column = None  # where the GFLOP/s column of the current table begins
@@ -180,8 +181,9 @@ def fill(kind, options, argument):
 
 
 def update(text, with_commands=True, to_root=""):
-    """`text` with its blocks filled, the markers of those that changed, and what went wrong. Without commands what they print stays as
-    it is. `to_root`: what stands before a path of the repository in a link of this page."""
+    """`text` with its blocks filled, the markers of those that changed, and what went wrong.
+    Without commands what they print stays as it is. `to_root`: what stands before a path of the
+    repository in a link of this page."""
     changed, failed = [], []
 
     def replace(match):

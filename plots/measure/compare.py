@@ -4,12 +4,13 @@
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_H200
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_*
 
-For each precision and state (warm: products back to back, inputs in the L2 as far as they fit; cold: L2
-flushed; overlapped: as warm, but each product of the kernel starts while the one before it ends, and
-cuSPARSE's are those of warm): the geometric mean over all matrices of (time of cuSPARSE's
-best on that matrix) / (time of the kernel), the three worst matrices, and the kernel's share of the speed of the row-free
-baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1 the kernel is the faster one. A star marks a stand-in. Of records of several
-devices: mean and worst on each, side by side, over the matrices that all of them have.
+For each precision and state (warm: products back to back, inputs in the L2 as far as they fit;
+cold: L2 flushed; overlapped: as warm, but each product of the kernel starts while the one before it
+ends, and cuSPARSE's are those of warm): the geometric mean over all matrices of (time of cuSPARSE's
+best on that matrix) / (time of the kernel), the three worst matrices, and the kernel's share of the
+speed of the row-free baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1
+the kernel is the faster one. A star marks a stand-in. Of records of several devices: mean and worst
+on each, side by side, over the matrices that all of them have.
 """
 
 import argparse
@@ -27,8 +28,8 @@ PRECISIONS = ("f64", "f32")
 
 
 def compared(rows, kernel, precision, state):
-    """{matrix: (speedup over the best rival, share of the row-free baseline, nonzeros, milliseconds)}, of those on which both were
-    measured."""
+    """{matrix: (speedup over the best rival, share of the row-free baseline, nonzeros,
+    milliseconds)}, of those on which both were measured."""
     own, theirs, rivals = column(state), "warm" if state == "overlapped" else state, {}
     rows = [row for row in rows if row["precision"] == precision]
     for row in rows:

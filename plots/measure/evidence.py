@@ -6,10 +6,11 @@ its set asks for, and the commands that measure it.
     make evidence BACKEND=cuda CUDA_ARCHS=90      first writes machine_code.tsv: after a change of a kernel; needs nvcc and no GPU
     plots/python.sh plots/measure/evidence.py [DEVICE ...] [--summary]     of these devices; only a line per device
 
-A record names the CUDA functions that its kernel launched and a hash of their instructions (common/harness/machine_code.hpp).
-machine_code.tsv has those of today's build. Records that were made before they named their code are counted as unknown. Of a
-device of which `make bench SET=quick` alone was run, that set is what is to be there.
-Exit status 1: with --strict, where something is to be measured.
+A record names the CUDA functions that its kernel launched and a hash of their instructions
+(common/harness/machine_code.hpp). machine_code.tsv has those of today's build. Records that were
+made before they named their code are counted as unknown. Of a device of which `make bench
+SET=quick` alone was run, that set is what is to be there. Exit status 1: with --strict, where
+something is to be measured.
 """
 
 import argparse
@@ -33,9 +34,9 @@ ARCHS = [90]  # compute capabilities of the devices in plots/results/
 
 
 class Planned:
-    """What measure.plan() asks of a machine, of a device that is not here: with the kernels of a program that is, and with
-    those of cuSPARSE and the real files that records know. What runs on the host is what did (Thrust's, only in a program
-    without a GPU)."""
+    """What measure.plan() asks of a machine, of a device that is not here: with the kernels of a
+    program that is, and with those of cuSPARSE and the real files that records know. What runs on
+    the host is what did (Thrust's, only in a program without a GPU)."""
 
     has_gpu = True
     environment = {"backend": "cuda"}
@@ -89,16 +90,18 @@ def summary(device, records):
 
 
 def seconds_of(record):
-    """What one process takes to measure this again, by the protocol of measure.cu: warm-up and 25 batches of a millisecond or more,
-    25 launches on a cold L2, setup once or for 5 ms; and 8 ms for the rest."""
+    """What one process takes to measure this again, by the protocol of measure.cu: warm-up and 25
+    batches of a millisecond or more, 25 launches on a cold L2, setup once or for 5 ms; and 8 ms for
+    the rest."""
     warm, setup = record["warm_ms"], record.get("setup_ms", 0) + record.get("preprocess_ms", 0)
     times = 10 * warm + 25 * max(warm, 1) + 25 * (record.get("cold_ms", 0) + 0.08)
     return 1e-3 * (times + max(setup, min(5 * setup, 5 + setup)) + 8)
 
 
 def expected_seconds(jobs, records):
-    """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one. A process that has the GPU for itself
-    also prepares meanwhile; a step's program, 6 s and 0.04 s per million nonzeros (H200s, 32 cores)."""
+    """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small
+    one. A process that has the GPU for itself also prepares meanwhile; a step's program, 6 s and
+    0.04 s per million nonzeros (H200s, 32 cores)."""
     known = {identity(r): seconds_of(r) for r in records if "warm_ms" in r}
     total = 0
     for job in jobs:
@@ -112,13 +115,15 @@ def expected_seconds(jobs, records):
 
 
 def shown_sets(records):
-    """The sets that a device is to have: what is shown, or what it was asked for, if that is `quick` and no more."""
+    """The sets that a device is to have: what is shown, or what it was asked for, if that is
+    `quick` and no more."""
     asked = {record["command"].partition("make bench SET=")[2].split(" ")[0] for record in records}
     return ["quick"] if asked == {"quick"} else SHOWN
 
 
 def to_measure(device, records, program):
-    """{set: (kernels, jobs)} of what is missing, not of today's code, or of fewer processes than the set asks for."""
+    """{set: (kernels, jobs)} of what is missing, not of today's code, or of fewer processes than
+    the set asks for."""
     machine, found = Planned(program, records), {}
     groups = [group for shown in shown_sets(records) for group in groups_of(shown)]
     for name in [name for name, keys in groups if keys.get("backend") == "cuda"]:

@@ -5,9 +5,10 @@
     large_matrices.py rgg_2e20 tets1     these; a name stands for all orders of a mesh
     large_matrices.py --small            of a few thousand rows, for tests
 
-They are exact: what a matrix is follows from its definition and a seed, and its size is compared with the catalogue's
-(common/sparse/catalogue.tsv). Files are scipy.sparse.save_npz's, uncompressed, which `make run MATRIX=file.npz` reads. Random
-numbers come from NumPy's RandomState, whose streams are the same in every version. A file that is there is kept.
+They are exact: what a matrix is follows from its definition and a seed, and its size is compared
+with the catalogue's (common/sparse/catalogue.tsv). Files are scipy.sparse.save_npz's, uncompressed,
+which `make run MATRIX=file.npz` reads. Random numbers come from NumPy's RandomState, whose streams
+are the same in every version. A file that is there is kept.
 """
 
 import argparse
@@ -29,7 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def along_a_curve(points, bits=20):
-    """The points in the order in which a Z-order curve visits them: by the interleaved bits of their coordinates."""
+    """The points in the order in which a Z-order curve visits them: by the interleaved bits of
+    their coordinates."""
     key = np.zeros(len(points), np.int64)
     dimensions = points.shape[1]
     cells = (points * (1 << bits)).astype(np.int64)
@@ -75,8 +77,9 @@ def close_pairs(points):
 
 
 def tetrahedra(count, unknowns, seed=1):
-    """{order: matrix} of one mesh: the Delaunay tetrahedra of random points of the unit cube. 1 unknown: the stiffness and mass of
-    u - div grad u; 3: those of linear elasticity, both Lame parameters 1. The orders are of the mesh's nodes."""
+    """{order: matrix} of one mesh: the Delaunay tetrahedra of random points of the unit cube. 1
+    unknown: the stiffness and mass of u - div grad u; 3: those of linear elasticity, both Lame
+    parameters 1. The orders are of the mesh's nodes."""
     points = np.random.RandomState(seed).random_sample((count, 3))
     nodes = spatial.Delaunay(points).simplices
     corners = points[nodes]
@@ -111,7 +114,8 @@ def assembled(count, unknowns, nodes, gradients, volumes):
     blocks = None
     for c in range(unknowns):
         for d in range(unknowns):
-            # lambda div u div v + 2 mu eps(u) : eps(v), of the functions a and b in the directions c and d
+            # lambda div u div v + 2 mu eps(u) : eps(v), of the functions a and b in the directions
+            # c and d
             g = volumes[:, None] * gradients[:, :, c], volumes[:, None] * gradients[:, :, d]
             part = np.einsum("ta,tb->tab", g[0], gradients[:, :, d])
             part += np.einsum("ta,tb->tab", g[1], gradients[:, :, c])
@@ -210,7 +214,8 @@ def random_qp(variables, seed=1):
 
 
 def transport(sources, sinks):
-    """The constraints of a transport problem: what leaves each source, and what reaches each sink; a column per way."""
+    """The constraints of a transport problem: what leaves each source, and what reaches each sink;
+    a column per way."""
     out = sparse.kron(sparse.eye(sources), np.ones((1, sinks)))
     into = sparse.kron(np.ones((1, sources)), sparse.eye(sinks))
     return sparse.vstack([out, into]).astype(np.int8)
@@ -219,7 +224,8 @@ def transport(sources, sinks):
 # --- All of them ----------------------------------------------------------------------------------
 
 ORDERS = "random", "curve", "rcm"  # random; along a Z-order curve; by reverse Cuthill-McKee
-# Name: (function, arguments, those of the small size). That of a mesh stands for NAME_ORDER of each order.
+# Name: (function, arguments, those of the small size). That of a mesh stands for NAME_ORDER of each
+# order.
 MATRICES = {
     "tets3": (tetrahedra, (300_000, 3), (200, 3)),  # linear elasticity on Delaunay tetrahedra
     "tets1": (tetrahedra, (1_000_000, 1), (600, 1)),  # linear elements on them
@@ -251,7 +257,8 @@ def made(name, small=False):
 
 
 def write(name, directory, small):
-    """Makes what is missing of a name; a line on each file. Nothing has its final name until it is whole and of the right size."""
+    """Makes what is missing of a name; a line on each file. Nothing has its final name until it is
+    whole and of the right size."""
     start, lines = time.monotonic(), []
     files = {stem: directory / f"{stem}.npz" for stem in file_names(name)}
     if all(file.exists() for file in files.values()):

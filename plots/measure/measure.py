@@ -9,20 +9,25 @@
     make bench KERNEL=03_csr_vector:mine.cuh MATRICES='dir/*.mtx.gz'       a kernel of yours, also without a GPU: mine.py
 
 Each matrix and precision is a process of its own with a time limit: what goes wrong there costs no
-other. While one process measures on a GPU, others prepare the next matrices (reading or generating, conversion to
-CSR, the reference product) and wait for their turn (`spmv --turn`); with several GPUs each has such a
-queue. What must run alone does, at the end: kernels of the host, programs of steps, profilers.
+other. While one process measures on a GPU, others prepare the next matrices (reading or generating,
+conversion to CSR, the reference product) and wait for their turn (`spmv --turn`); with several GPUs
+each has such a queue. What must run alone does, at the end: kernels of the host, programs of steps,
+profilers.
 
-One call is one run, whose id all its records have. What has a record already, or was refused, is left
-out, so that an interrupted run goes on where it stopped; --fresh measures again, and --stale what was
-measured with other machine code than today's build has, or by fewer processes than the set asks for (evidence.py).
+One call is one run, whose id all its records have. What has a record already, or was refused, is
+left out, so that an interrupted run goes on where it stopped; --fresh measures again, and --stale
+what was measured with other machine code than today's build has, or by fewer processes than the set
+asks for (evidence.py).
 
-Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@sets": those of all sets with
-records; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA; behind a name ",order=columns": with --order columns) with `largest` nonzeros, `kernels` (patterns;
-"@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it),
-`precisions`, `options`, `program` (a step's own), `gpus`, `partition` and `exchange` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
-`counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
-and precision of at most `several_up_to` nonzeros, and a record has the median of their medians, between the least and the greatest.
+Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@sets": those
+of all sets with records; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA; behind a name ",order=columns":
+with --order columns) with `largest` nonzeros, `kernels` (patterns; "@list"; "step:2-9"; "!pattern"
+leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it),
+`precisions`, `options`, `program` (a step's own), `gpus`, `partition` and `exchange` (of
+`multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`: `counted`
+(nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure
+each matrix and precision of at most `several_up_to` nonzeros, and a record has the median of their
+medians, between the least and the greatest.
 """
 
 import argparse
@@ -79,7 +84,8 @@ class Job:
         return 1 + nonzeros_of(self.matrix) / 3e6
 
     def processes(self):
-        """How many measure the same on a GPU, one after the other: a time differs more between processes than within one."""
+        """How many measure the same on a GPU, one after the other: a time differs more between
+        processes than within one."""
         several = nonzeros_of(self.matrix) <= declared().get("several_up_to", float("inf"))
         return self.keys.get("processes", declared().get("processes", 1)) if several else 1
 
@@ -144,8 +150,9 @@ class Store:
         self.places = dict.fromkeys(place / device for place in places)
 
     def done_in(self, file):
-        """{key: how many processes measured it} of a file of records, with refusals; if `stale` counts as missing, only of today's
-        machine code, and if all is to be measured anew nothing."""
+        """{key: how many processes measured it} of a file of records, with refusals; if `stale`
+        counts as missing, only of today's machine code, and if all is to be measured anew
+        nothing."""
         if file not in self.done:
             self.done[file] = found = {}
             for path in (place / file for place in self.places if (place / file).exists()):
@@ -162,7 +169,8 @@ class Store:
             self.touched.add(self.directory / file)
 
     def tidy(self):
-        """Leaves out what this run superseded, and what was measured on stand-ins that are made in another way now."""
+        """Leaves out what this run superseded, and what was measured on stand-ins that are made in
+        another way now."""
         for file in self.touched:
             tidy(file, is_current_matrix)
 
@@ -173,7 +181,8 @@ def key_of(line):
 
 
 def ways_on(count, partitions, exchanges):
-    """(GPUs, partition, exchange) of what 10_multigpu measures: on one GPU all partitions are the same, and all exchanges but none."""
+    """(GPUs, partition, exchange) of what 10_multigpu measures: on one GPU all partitions are the
+    same, and all exchanges but none."""
     if count == 1:
         partitions, others = partitions[:1], [e for e in exchanges if e != "none"]
         exchanges = [*["none"] * ("none" in exchanges), *others[:1]]
@@ -233,7 +242,8 @@ def plan(arguments, machine, store, own=None):
 
 
 def merged(jobs):
-    """One job of those that differ in their kernels alone, so that no kernel is measured twice and no matrix prepared twice."""
+    """One job of those that differ in their kernels alone, so that no kernel is measured twice and
+    no matrix prepared twice."""
     found, differ = {}, ("about", "matrices", "largest", "kernels", "precisions")
     for job in jobs:
         rest = sorted(of for of in job.keys.items() if of[0] not in differ)
@@ -252,8 +262,8 @@ class Children:
         self.running, self.lock, self.stopped = set(), threading.Lock(), False
 
     def run(self, command, seconds, turn=None, **environment):
-        """(stdout, why it failed or None). Status 1 without an error: a kernel was wrong, and the records say which. `turn`: the file
-        of the lane, with the process that measures."""
+        """(stdout, why it failed or None). Status 1 without an error: a kernel was wrong, and the
+        records say which. `turn`: the file of the lane, with the process that measures."""
         with self.lock:
             if self.stopped:
                 return "", "stopped"
@@ -318,7 +328,8 @@ class Runner:
         self.cores = len(os.sched_getaffinity(0))
 
     def job(self, job, lane):
-        """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the machine."""
+        """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the
+        machine."""
         if "tool" in job.keys:
             return TOOLS[job.keys["tool"]](job, self)
         environment, extra, turn = dict(self.environment), [], None
@@ -386,7 +397,8 @@ class Info:
 
     @staticmethod
     def moved(job, runner):
-        """{kernel: bytes in the sectors that warps request, per byte needed}, f64, counted by the CPU backend."""
+        """{kernel: bytes in the sectors that warps request, per byte needed}, f64, counted by the
+        CPU backend."""
         kernels, found = kernels_of(job.keys, runner.machine.kernels), {}
         command = Job(job.keys, job.matrix, "f64", kernels).command(runner.machine.spmv, 1)
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
@@ -408,8 +420,9 @@ class Info:
 
 
 def sketch(picture, most=50):
-    """A picture of `spmv info --json` on at most 50 x 50 cells: per line a string with a digit per cell, 0 for an empty
-    one, else 1 to 9 by the logarithm of its nonzeros, 9 for the cell with most."""
+    """A picture of `spmv info --json` on at most 50 x 50 cells: per line a string with a digit per
+    cell, 0 for an empty one, else 1 to 9 by the logarithm of its nonzeros, 9 for the cell with
+    most."""
     lines, columns = min(picture["lines"], most), min(picture["columns"], most)
     counts = [[0] * columns for _ in range(lines)]
     for line, column, nonzeros in picture["cells"]:
@@ -425,7 +438,8 @@ def sketch(picture, most=50):
 
 
 class Counters:
-    """One product of each kernel, counted by Nsight Compute or by the CPU backend: DEVICE/counters/*.csv."""
+    """One product of each kernel, counted by Nsight Compute or by the CPU backend:
+    DEVICE/counters/*.csv."""
 
     def __call__(self, job, runner):
         machine = runner.machine
@@ -482,7 +496,8 @@ class Counters:
 
 
 class Limits(Counters):
-    """How long each function takes alone, and the busiest unit of memory would at its peak: DEVICE/counters/limits.csv."""
+    """How long each function takes alone, and the busiest unit of memory would at its peak:
+    DEVICE/counters/limits.csv."""
 
     metrics = [prove_counters.DURATION, *prove_counters.OF_PEAK, *prove_counters.OF_L1]
     caches = "none"
@@ -503,8 +518,8 @@ def minutes(seconds):
 
 
 def work(jobs, runner, limit):
-    """Does the jobs: each GPU a queue of processes, then what must be alone. How many failed, and how many were left when the time
-    was over."""
+    """Does the jobs: each GPU a queue of processes, then what must be alone. How many failed, and
+    how many were left when the time was over."""
     begin, total, lock = time.monotonic(), sum(job.cost() for job in jobs), threading.Lock()
     counts = collections.Counter()  # jobs: failed, left; of those that are done: cost, seconds
     places = queue.SimpleQueue()

@@ -4,9 +4,10 @@
     make bench KERNEL=03_csr_vector:mine.cuh MATRICES='dir/*.mtx.gz'    measures, by measure.py
     make figures MINE=mine FORMAT=pdf                                  draws, and writes a table
 
-Everything stands in plots/mine/NAME, where NAME is that of the file without .cuh: a copy of it, and a directory per device with
-records.jsonl, the figures, table.md and table.tex. On a GPU times are medians of three processes; without one they are
-estimates for an H200, from counters, and marked so. `mine` in measurements.toml names what is measured beside it.
+Everything stands in plots/mine/NAME, where NAME is that of the file without .cuh: a copy of it, and
+a directory per device with records.jsonl, the figures, table.md and table.tex. On a GPU times are
+medians of three processes; without one they are estimates for an H200, from counters, and marked
+so. `mine` in measurements.toml names what is measured beside it.
 """
 
 import argparse
@@ -36,8 +37,9 @@ FORMATS = ("pdf", "svg", "png")
 
 
 def matrices_in(text):
-    """Of MATRICES: files, patterns of files, generators and names of the catalogue, with commas between; a comma before "key=" is
-    within a name, and so is one in the name of a file that is there."""
+    """Of MATRICES: files, patterns of files, generators and names of the catalogue, with commas
+    between; a comma before "key=" is within a name, and so is one in the name of a file that is
+    there."""
     found = []
     for one in [text] if files_of(text) else re.split(r",(?![a-z_]+=)", text):
         if files := files_of(one):
@@ -73,8 +75,9 @@ def group(text, machine):
 
 
 def begin(file, place, only_listed=False):
-    """The directory of a kernel's records, in which nothing is changed if what is to be done is `only_listed`. What was wrong or
-    unreadable is tried again; what another version of the file did is left out."""
+    """The directory of a kernel's records, in which nothing is changed if what is to be done is
+    `only_listed`. What was wrong or unreadable is tried again; what another version of the file did
+    is left out."""
     folder = place / file.stem
     if only_listed:
         return folder
@@ -92,7 +95,8 @@ def begin(file, place, only_listed=False):
 
 
 def told(outcomes):
-    """A line per matrix, precision and reason, of the lines that say why there is no measurement."""
+    """A line per matrix, precision and reason, of the lines that say why there is no
+    measurement."""
     found = {}
     for line in outcomes:
         what = next(word for word in WORDS if word in line)
@@ -159,8 +163,8 @@ def are_tied(one, other):
 
 
 class Comparison:
-    """The records of one kernel on one device in one precision: {matrix: {series: Time}}, the fastest kernel of each series; what
-    has no time, a word of why."""
+    """The records of one kernel on one device in one precision: {matrix: {series: Time}}, the
+    fastest kernel of each series; what has no time, a word of why."""
 
     def __init__(self, name, file, precision):
         records = [r for r in records_in(file) if r["precision"] == precision]
@@ -285,8 +289,8 @@ def speedup(of):
 
 
 def profile(of, limit=10):
-    """The share of matrices on which each takes at most so many times as long as the fastest of them; what is refused, wrong or
-    unreadable by all counts as never."""
+    """The share of matrices on which each takes at most so many times as long as the fastest of
+    them; what is refused, wrong or unreadable by all counts as never."""
     import style
 
     fastest = {m: min(time.us for time in times.values()) for m, times in of.times.items() if times}

@@ -3,11 +3,13 @@
 
     plots/python.sh plots/measure/orders.py NVIDIA_H200 f32
 
-A line per matrix and order: sectors of x per request of pcsr_one_pass, counted by the CPU backend (`make bench BACKEND=cpu
-SET=orders_counted`); the time of a product of pcsr_one_pass and of the best of cuSPARSE (SET=orders, SET=large); how many times as
-fast as in the order of the file one pass is; how long the GPU takes to permute x, and y where rows are renumbered; the
-host's time to find and apply the order; and after how many products that is won back. There `columns` pays for permuting x in
-each product, since y stays in the old numbering; the others, which renumber rows alike, permute once per solve.
+A line per matrix and order: sectors of x per request of pcsr_one_pass, counted by the CPU backend
+(`make bench BACKEND=cpu SET=orders_counted`); the time of a product of pcsr_one_pass and of the
+best of cuSPARSE (SET=orders, SET=large); how many times as fast as in the order of the file one
+pass is; how long the GPU takes to permute x, and y where rows are renumbered; the host's time to
+find and apply the order; and after how many products that is won back. There `columns` pays for
+permuting x in each product, since y stays in the old numbering; the others, which renumber rows
+alike, permute once per solve.
 """
 
 import argparse

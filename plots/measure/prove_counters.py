@@ -3,13 +3,14 @@
 
     plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200
 
-`make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with BACKEND=cuda
-measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and ARGS='--device DEVICE'
-counted.csv, the same products on the CPU backend. A row is a CUDA function on a matrix in a precision, all its
-launches added up; functions are distinguished by name and template arguments. This script needs no GPU.
+`make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with
+BACKEND=cuda measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and
+ARGS='--device DEVICE' counted.csv, the same products on the CPU backend. A row is a CUDA function
+on a matrix in a precision, all its launches added up; functions are distinguished by name and
+template arguments. This script needs no GPU.
 
-Limits: requests and sectors per request of global loads and stores within 5% of the hardware's, their
-median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
+Limits: requests and sectors per request of global loads and stores within 5% of the hardware's,
+their median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
 """
 
 import argparse
@@ -43,8 +44,9 @@ COUNTERS = {
     "shared stores": ["smsp__inst_executed_op_shared_st.sum"],
     "DRAM bytes read": ["dram__bytes_read.sum"],
 }
-# How long a function takes, and shares of its peak at which each unit of memory works, in percent: over that time, the L2's unit
-# for atomics where it is busiest; for the L1 while its multiprocessor is active, and how much of the time that is.
+# How long a function takes, and shares of its peak at which each unit of memory works, in percent:
+# over that time, the L2's unit for atomics where it is busiest; for the L1 while its multiprocessor
+# is active, and how much of the time that is.
 DURATION = "gpu__time_duration.sum"
 OF_PEAK = [
     "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -109,8 +111,9 @@ def function_name(text):
 
 
 def sums_of_ncu(text):
-    """{function: sums of counters over its launches}, from what `ncu --csv --page raw` printed; of times too, if it was asked for
-    them: "ns", and "memory ns" that the busiest unit would take at its peak."""
+    """{function: sums of counters over its launches}, from what `ncu --csv --page raw` printed; of
+    times too, if it was asked for them: "ns", and "memory ns" that the busiest unit would take at
+    its peak."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
@@ -168,8 +171,8 @@ def sums_of_profile(records):
 
 
 def loads_in_code(sass):
-    """{function: instructions that load from global memory}, from what `cuobjdump -sass` printed. More than
-    the source has means that the compiler unrolled a loop."""
+    """{function: instructions that load from global memory}, from what `cuobjdump -sass` printed.
+    More than the source has means that the compiler unrolled a loop."""
     counts, function = collections.Counter(), None
     for line in sass.splitlines():
         if "Function :" in line:

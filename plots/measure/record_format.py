@@ -60,7 +60,8 @@ def outcome_of(line):
 
 
 def thing_of(line):
-    """What a measurement, or a joined record, measures: of two with the same thing the newer run's counts."""
+    """What a measurement, or a joined record, measures: of two with the same thing the newer run's
+    counts."""
     return tuple(line.get(name) or None for name in IDENTITY)
 
 
@@ -71,10 +72,12 @@ def key_of(kind, description):
 
 
 def join(lines):
-    """One flat dictionary per measurement, in their order, from parsed lines: its own fields, those of its
-    run, matrix and kernel, and what follows from them. The baseline becomes fields of the others.
+    """One flat dictionary per measurement, in their order, from parsed lines: its own fields, those
+    of its run, matrix and kernel, and what follows from them. The baseline becomes fields of the
+    others.
 
-    Lines of other kinds are skipped. Raises RecordError where a description is missing or contradicted.
+    Lines of other kinds are skipped. Raises RecordError where a description is missing or
+    contradicted.
     """
     described = {kind: {} for kind in DESCRIPTIONS}
     measurements, baselines = [], {}
@@ -131,8 +134,8 @@ def joined(line, run, matrix, kernel, baseline):
 
 
 def add_times(record, prefix, line):
-    """[lower, median, upper, samples] in a line, as fields of their own: quartiles or, of several processes, the least and the
-    greatest of their medians."""
+    """[lower, median, upper, samples] in a line, as fields of their own: quartiles or, of several
+    processes, the least and the greatest of their medians."""
     for state in STATES:
         if f"{state}_ms" in line:
             lower, median, upper, samples = line[f"{state}_ms"]
@@ -158,9 +161,10 @@ def add_multigpu(record):
 
 
 def combined(processes):
-    """The lines of several processes that measured the same things, as one: of each time [least, median, greatest] of the
-    processes' medians with the number of all samples, and `processes`, how many there were; of what is one number, the
-    median. What one of them refused or found wrong has no measurement."""
+    """The lines of several processes that measured the same things, as one: of each time [least,
+    median, greatest] of the processes' medians with the number of all samples, and `processes`, how
+    many there were; of what is one number, the median. What one of them refused or found wrong has
+    no measurement."""
     described, found = {}, {}
     for line in (line for lines in processes for line in lines):
         if kind := description_of(line):
@@ -221,8 +225,8 @@ def append(file, lines):
 
 
 def write_whole(file, data):
-    """Writes text or bytes to a file, all of it: where that fails the program ends with the reason, and what
-    the file held before is still there."""
+    """Writes text or bytes to a file, all of it: where that fails the program ends with the reason,
+    and what the file held before is still there."""
     file = Path(file)
     part = file.with_name(file.name + ".part")
     try:
@@ -236,9 +240,9 @@ def write_whole(file, data):
 
 
 def tidied(lines, is_current=lambda matrix: True):
-    """Parsed lines without what newer runs superseded, what nothing refers to, and what was measured on a matrix
-    whose description is not current: descriptions first, then measurements, a newer one in the place of the older
-    one, so that a diff shows what was measured again."""
+    """Parsed lines without what newer runs superseded, what nothing refers to, and what was
+    measured on a matrix whose description is not current: descriptions first, then measurements, a
+    newer one in the place of the older one, so that a diff shows what was measured again."""
     newest, baselines, described = {}, {}, {kind: {} for kind in DESCRIPTIONS}
     lines = list(lines)
     stale = {

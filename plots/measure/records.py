@@ -34,7 +34,8 @@ def stand_ins():
 
 @functools.lru_cache
 def todays_code(file=ROOT / "plots" / "measure" / "machine_code.tsv"):
-    """{compute capability: {CUDA function: hash of its instructions}} of today's build; `make evidence` writes the file."""
+    """{compute capability: {CUDA function: hash of its instructions}} of today's build; `make
+    evidence` writes the file."""
     code = {}
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
         if not line.startswith("#"):
@@ -48,8 +49,9 @@ STALE = OTHER_CODE, UNKNOWN_CODE
 
 
 def code_state(record):
-    """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is UNKNOWN_CODE; NOT_COMPARED: on a GPU
-    of another compute capability than todays_code() has; None: with the same, or with none of ours (kernels of the host and of cuSPARSE)."""
+    """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is
+    UNKNOWN_CODE; NOT_COMPARED: on a GPU of another compute capability than todays_code() has; None:
+    with the same, or with none of ours (kernels of the host and of cuSPARSE)."""
     code = record.get("code")
     is_ours = code != LIBRARY and not record["kernel"].startswith("cusparse_")
     if not is_ours or record.get("host") or record.get("backend") == "cpu":
@@ -90,8 +92,8 @@ def current_records(file):
 
 
 def current_outcomes(file):
-    """The same of the lines that say why there is no measurement. Those of a matrix of the catalogue without a
-    description, of which it is not known what it was, are left out."""
+    """The same of the lines that say why there is no measurement. Those of a matrix of the
+    catalogue without a description, of which it is not known what it was, are left out."""
     details, found = {}, []
     for line in lines_in(Path(file)):
         if description_of(line) == "matrix":
@@ -107,8 +109,8 @@ def current_outcomes(file):
 
 
 def current_looks(file):
-    """{matrix: what `spmv info --json` said of it} of results/matrices.jsonl, but those of stand-ins that are made in
-    another way now."""
+    """{matrix: what `spmv info --json` said of it} of results/matrices.jsonl, but those of
+    stand-ins that are made in another way now."""
     lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).exists() else []
     infos = [info for info in map(json.loads, lines) if is_current_matrix(info["matrix"])]
     return {info["matrix"]["name"]: info for info in infos}
@@ -127,12 +129,14 @@ def read(files):
 
 
 def is_shown(record):
-    """Whether figures, tables, claims and the results page read a record of plots/results: a set declares it, and what ran is known."""
+    """Whether figures, tables, claims and the results page read a record of plots/results: a set
+    declares it, and what ran is known."""
     return is_declared(record) and code_state(record) != UNKNOWN_CODE
 
 
 def has_baseline(record):
-    """Whether the row-free baseline was measured with a joined record of a GPU's times: files of older versions lack it, or name it otherwise."""
+    """Whether the row-free baseline was measured with a joined record of a GPU's times: files of
+    older versions lack it, or name it otherwise."""
     return not on_gpu(record) or "baseline_warm_ms" in record
 
 
@@ -151,7 +155,8 @@ def read_records(device, results=None, program=""):
 
 
 def with_setup_alone(rows, directory):
-    """The rows with setup and preprocess as they were measured with nothing beside them (alone/), where they were."""
+    """The rows with setup and preprocess as they were measured with nothing beside them (alone/),
+    where they were."""
     found = {
         identity(r): {name: r[name] for name in ("setup_ms", "preprocess_ms", "alone")}
         for r in read(files_in(directory / "alone"))
@@ -166,8 +171,8 @@ def device_names(results=None):
 
 
 def directory_of(device, results=None):
-    """The directory of a device's records: of that name, else the first whose name begins with these words (NVIDIA_H100 finds
-    NVIDIA_H100_80GB_HBM3)."""
+    """The directory of a device's records: of that name, else the first whose name begins with
+    these words (NVIDIA_H100 finds NVIDIA_H100_80GB_HBM3)."""
     names = device_names(results)
     beginning = [name for name in names if name.startswith(device + "_")]
     return Path(results or RESULTS) / (device if device in names or not beginning else beginning[0])
@@ -181,8 +186,8 @@ def milliseconds(record, state="warm", quartile="median"):
     return record[column(state, quartile)]
 
 
-# How long a product takes, from the longest. A mean over products of 4 us, which are bound by launches, says nothing about
-# one of 400 us, so ratios are given by class.
+# How long a product takes, from the longest. A mean over products of 4 us, which are bound by
+# launches, says nothing about one of 400 us, so ratios are given by class.
 TIME_CLASSES = {"above 20 us": 20e-3, "5 to 20 us": 5e-3, "below 5 us": 0}
 
 
@@ -192,8 +197,9 @@ def time_class(ms):
 
 
 def is_tie(one, other):
-    """Whether two warm times differ by no more than processes do: their spreads overlap. One process repeats itself more closely
-    than several do, so a record of fewer processes has the other's spread."""
+    """Whether two warm times differ by no more than processes do: their spreads overlap. One
+    process repeats itself more closely than several do, so a record of fewer processes has the
+    other's spread."""
 
     def reach(record, beside):
         of = beside if record.get("processes", 1) < beside.get("processes", 1) else record
@@ -230,8 +236,9 @@ def baseline_share(record, state="warm"):
 
 
 def format_bytes(record):
-    """What any y = Ax must move with the matrix in this format: the matrix and x read once, y written once. In CSR and COO that is one
-    number for all kernels; what a kernel adds, as PCSR's array of products, `compulsory_bytes` has beside it."""
+    """What any y = Ax must move with the matrix in this format: the matrix and x read once, y
+    written once. In CSR and COO that is one number for all kernels; what a kernel adds, as PCSR's
+    array of products, `compulsory_bytes` has beside it."""
     size, nnz = int(record["precision"][1:]) // 8, record["nnz"]
     indices = {"CSR": 4 * (nnz + record["rows"] + 1), "COO": 8 * nnz}.get(record["format"])
     if indices is None:  # padding depends on the matrix
@@ -278,7 +285,8 @@ class Data:
     """What there is to draw: times of one device, looks of matrices."""
 
     def __init__(self, device, results=None, files=None):
-        """`files`: records of the device, in place of those of results/DEVICE; without those that lack a baseline."""
+        """`files`: records of the device, in place of those of results/DEVICE; without those that
+        lack a baseline."""
         self.results = results = Path(results or RESULTS)
         directory = directory_of(device, results)
         keep = has_baseline if files else is_shown
@@ -318,12 +326,14 @@ class Data:
         return min(fit, key=lambda r: milliseconds(r, state), default=None)
 
     def speedups(self, matrices, precision, own, rival):
-        """{matrix: how many times as fast the fastest of `own` is as the fastest of `rival`} where both were measured."""
+        """{matrix: how many times as fast the fastest of `own` is as the fastest of `rival`} where
+        both were measured."""
         pairs = {m: [self.fastest(m, precision, of) for of in (own, rival)] for m in matrices}
         return {m: gflops(a) / gflops(b) for m, (a, b) in pairs.items() if a and b}
 
     def is_behind(self, matrices, precision, own, rival):
-        """Whether the fastest of `rival` is faster than that of `own` on most of the matrices that both have; ties do not count."""
+        """Whether the fastest of `rival` is faster than that of `own` on most of the matrices that
+        both have; ties do not count."""
         pairs = [[self.fastest(m, precision, of) for of in (own, rival)] for m in matrices]
         pairs = [pair for pair in pairs if all(pair)]
         slower = [a for a, b in pairs if milliseconds(a) > milliseconds(b) and not is_tie(a, b)]
@@ -338,7 +348,8 @@ class Data:
         return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
 
     def in_order(self, matrices):
-        """Real files and what the papers generated first, then stand-ins, each from the smallest, then what was not measured."""
+        """Real files and what the papers generated first, then stand-ins, each from the smallest,
+        then what was not measured."""
         return sorted(
             matrices,
             key=lambda m: (
@@ -349,8 +360,8 @@ class Data:
         )
 
     def label(self, matrix):
-        """Its name for an axis, without its parameters if they make it long and no other has that name;
-        with a star if it is a stand-in."""
+        """Its name for an axis, without its parameters if they make it long and no other has that
+        name; with a star if it is a stand-in."""
         alike = [name for name in self.matrices if short(name) == short(matrix)]
         return starred(
             matrix if len(alike) > 1 or len(matrix) <= 32 else short(matrix), self.source(matrix)

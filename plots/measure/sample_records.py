@@ -36,8 +36,9 @@ def quartiles(median, lower=1.0, upper=1.0):
 
 
 def record(kernel, matrix, warm, **changes):
-    """A flat record; lines_of() knows what of it belongs to run, matrix, kernel and code. `baseline`: that measurement's
-    own fields, or None. `functions`: the machine code, {function: hash}; without, none of ours ran."""
+    """A flat record; lines_of() knows what of it belongs to run, matrix, kernel and code.
+    `baseline`: that measurement's own fields, or None. `functions`: the machine code, {function:
+    hash}; without, none of ours ran."""
     result = {column.name: column.sample for column in COLUMNS if column.sample is not None}
     result |= {"run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel}
     result |= {"device": "Some GPU", "driver": "1", "cuda": "13.0", "cusparse": "12.6"}

@@ -5,9 +5,10 @@
     plots/python.sh plots/measure/scaling.py --paper DEVICE 4   He and Gao's way and ours on so many GPUs (2)
     plots/python.sh plots/measure/scaling.py --ranks DEVICE     one process beside a process per GPU (`spmv_mpi --json FILE`)
 
-A line per matrix, kernel, exchange, partition and number of GPUs; with --paper, per matrix of He and Gao's tables. Of
-several records of one thing the newest run's counts. Efficiency: the fastest step on one GPU over GPUs x time. (The paper's
-tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)
+A line per matrix, kernel, exchange, partition and number of GPUs; with --paper, per matrix of He
+and Gao's tables. Of several records of one thing the newest run's counts. Efficiency: the fastest
+step on one GPU over GPUs x time. (The paper's tables 3 to 6 and figures 7 to 10 are drawn by `make
+figures`.)
 """
 
 import sys
@@ -44,8 +45,8 @@ def scaling_table(records):
 
 
 def paper_table(data, gpus=2):
-    """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on these GPUs takes
-    beyond their product of one x, without an exchange."""
+    """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here.
+    `beyond`: what a step on these GPUs takes beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
     ways = (True, False)
@@ -72,8 +73,8 @@ def paper_table(data, gpus=2):
 
 
 def ranks_table(data):
-    """Lines of text: microseconds per step of one process, with stores, and of a process per GPU, by its exchange: records in ranks/, of
-    today's machine code."""
+    """Lines of text: microseconds per step of one process, with stores, and of a process per GPU,
+    by its exchange: records in ranks/, of today's machine code."""
     exchanges, times = ["nccl", "mpi"], {}
     timed = [r for r in data.multigpu if "best_step_ms" in r]
     one_process = {(r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"] for r in timed}

@@ -3,9 +3,9 @@
 
     plots/python.sh plots/measure/sensitivity.py [DEVICE]
 
-Each line changes one thing of the protocol (10 launches before the timed ones, the median of three processes' medians, inputs
-in the L2 as far as they fit) and says by how much the times of all kernels on all matrices change, and on how many matrices
-another kernel becomes the fastest.
+Each line changes one thing of the protocol (10 launches before the timed ones, the median of three
+processes' medians, inputs in the L2 as far as they fit) and says by how much the times of all
+kernels on all matrices change, and on how many matrices another kernel becomes the fastest.
 """
 
 import sys

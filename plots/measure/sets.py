@@ -56,7 +56,8 @@ def catalogue_nonzeros():
 
 
 def split_order(spec):
-    """A matrix, and in which order: ("kronecker_18", "columns") of "kronecker_18,order=columns", as records call it."""
+    """A matrix, and in which order: ("kronecker_18", "columns") of "kronecker_18,order=columns", as
+    records call it."""
     found = re.fullmatch(r"(.*),order=(\w+)", spec)
     return (found[1], found[2]) if found else (spec, None)
 
@@ -151,7 +152,8 @@ def fits(name, patterns):
 
 @functools.lru_cache
 def declarations():
-    """[(keys, matrices that are no files, patterns of files)] of each set whose records stand in the directory of a device itself."""
+    """[(keys, matrices that are no files, patterns of files)] of each set whose records stand in
+    the directory of a device itself."""
     found = []
     for keys in declared()["set"].values():
         if "/" not in keys.get("records", "/"):
@@ -173,8 +175,8 @@ def precisions_of(keys):
 
 
 def is_declared(record):
-    """Whether a set measures what a joined record did. Of what `make bench MATRICES=... KERNELS=...` measured beside the sets, no
-    figure, table or claim is made."""
+    """Whether a set measures what a joined record did. Of what `make bench MATRICES=...
+    KERNELS=...` measured beside the sets, no figure, table or claim is made."""
     file = f"{record['matrix']}.mtx.gz" if record["source"] == "file" else ""
     for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]):
         of_matrix = record["matrix"] in names or file and fits(file, patterns)

@@ -3,8 +3,9 @@
 
     plots/python.sh plots/measure/solver.py DEVICE
 
-Per matrix and number of GPUs: microseconds per iteration of one persistent kernel per GPU, of the same solver driven by the host,
-and of the product and the vector update alone, by kernels of their own without anything between them.
+Per matrix and number of GPUs: microseconds per iteration of one persistent kernel per GPU, of the
+same solver driven by the host, and of the product and the vector update alone, by kernels of their
+own without anything between them.
 """
 
 import sys

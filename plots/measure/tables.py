@@ -9,8 +9,9 @@ DASH = "—"  # of what has no record
 
 
 class Table:
-    """`rows` are lists of texts, in the first columns, `words`, of words and not of numbers; `notes`
-    stand below, and what a dash means, and a star behind a row's name, where there are any."""
+    """`rows` are lists of texts, in the first columns, `words`, of words and not of numbers;
+    `notes` stand below, and what a dash means, and a star behind a row's name, where there are
+    any."""
 
     def __init__(self, title, columns, rows, notes=(), words=1, dash=""):
         self.title, self.columns, self.rows, self.notes = title, columns, rows, list(notes)
@@ -59,8 +60,8 @@ class Table:
 
 
 def looks_table(title, data, rows, heads, theirs, ours, notes=()):
-    """The matrices of a paper, and what stands for them here. `theirs`: what stands below `heads`, of a row's fields, with | between;
-    `ours`: {head: the same of what `spmv info --json` said}."""
+    """The matrices of a paper, and what stands for them here. `theirs`: what stands below `heads`,
+    of a row's fields, with | between; `ours`: {head: the same of what `spmv info --json` said}."""
     lines = []
     for row in rows:
         info = data.shapes.get(row["matrix"])

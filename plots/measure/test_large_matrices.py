@@ -85,7 +85,8 @@ class LargeMatrices(unittest.TestCase):
                     self.assertEqual(matrix.shape, (unknowns * count,) * 2)
                     self.assertTrue(is_symmetric(matrix))
                     self.assertGreater(np.linalg.eigvalsh(matrix.toarray())[0], 0)
-                    # A constant has no gradient, and moving all points alike is no strain: mass is left.
+                    # A constant has no gradient, and moving all points alike is no strain: mass is
+                    # left.
                     for c in range(unknowns):
                         constant = np.zeros(unknowns * count)
                         constant[c::unknowns] = 1

@@ -14,7 +14,8 @@ from record_format import RecordError, records_in
 from records import ROOT
 from sample_records import Scratch
 
-# Plays spmv: m1 to m9 take 1 to 9 us; the reader's kernel is twice as fast as the step's, one pass three times, cuSPARSE once.
+# Plays spmv: m1 to m9 take 1 to 9 us; the reader's kernel is twice as fast as the step's, one pass
+# three times, cuSPARSE once.
 PROGRAM = """#!{python}
 import json, os, sys
 words = sys.argv[1:]

@@ -146,7 +146,8 @@ class Frames(Scratch):
 
 class Comparison(Scratch):
     def compared(self, **of_device):
-        """What compare.py prints of `ours`, by lines; of each device (kernel, matrix): milliseconds."""
+        """What compare.py prints of `ours`, by lines; of each device (kernel, matrix):
+        milliseconds."""
         for device, times in of_device.items():
             records = [record(*of, ms, device=device) for of, ms in times.items()]
             write(self.root / device / "a.jsonl", records)
@@ -274,7 +275,8 @@ class Tidying(Scratch):
 
 
 class Written(Scratch):
-    """On a full disk, or where one may not write: a message, status 1, and what was there before."""
+    """On a full disk, or where one may not write: a message, status 1, and what was there
+    before."""
 
     FULL = (
         "import resource, signal, sys; sys.path.insert(0, {!r}); import record_format; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "

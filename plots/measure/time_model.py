@@ -5,11 +5,13 @@
     plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...            (of COUNTS, with a record of an H200)
     plots/python.sh plots/measure/time_model.py fit [h200] [h100]
 
-`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
-registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares what
-common/harness/time_model.cpp makes of that (`spmv terms`) with the warm times of an H200 and an H100 in plots/results, and writes
-common/harness/time_model_parameters.hpp, and the tables and the figure of common/harness/TIME_MODEL.md. Only the parameters of the
-GPUs named are fitted anew, with h200 also intervals and refusals; without a name those that are there are judged.
+`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions.
+`code` writes CODE: how many registers a thread of each CUDA function in COUNTS has, and how many
+loads it has in flight. `fit` compares what common/harness/time_model.cpp makes of that (`spmv
+terms`) with the warm times of an H200 and an H100 in plots/results, and writes
+common/harness/time_model_parameters.hpp, and the tables and the figure of
+common/harness/TIME_MODEL.md. Only the parameters of the GPUs named are fitted anew, with h200 also
+intervals and refusals; without a name those that are there are judged.
 """
 
 import argparse
@@ -50,7 +52,8 @@ NOT_FITTED = "lightspmv_vector_inc ell hyb sell sell_sorted dia cds cds_sliced".
 KERNELS = CSR_COO + NOT_FITTED
 FEWEST_NONZEROS, MOST_NONZEROS = 50_000, 8_000_000
 
-# Real files that are kept aside: neither was a form of the model tried on them, nor are its parameters fitted to them.
+# Real files that are kept aside: neither was a form of the model tried on them, nor are its
+# parameters fitted to them.
 ASIDE = """amazon_book_test bcsstk25 c-39 cit-HepTh coupled EX5 fe_pwt gridgena ispd98_ibm09 ispd98_ibm13 jan99jac040sc Na5
     titan23_neuron titan23_sparcT1_core vsp_model1_crew1_cr42_south31""".split()
 
@@ -63,8 +66,8 @@ FITTED = ("h200", "h100")  # to their own times
 STREAMS = 4  # the exponent of what streams through different units at the same time
 PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not in CODE is taken to be compiled as it is
 
-# Name, unit, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly), meaning. (The guess of dram_byte is the
-# bandwidth of a copy.)
+# Name, unit, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly), meaning.
+# (The guess of dram_byte is the bandwidth of a copy.)
 Parameter = collections.namedtuple("Parameter", "name unit guess weight meaning")
 PARAMETERS = """
 launch       | us | 1.8       | 0.2  | a product of one launch, back to back with others, that does nothing
@@ -92,7 +95,8 @@ PARAMETERS = [
 NAMES = [p.name for p in PARAMETERS]
 # The columns of the terms.
 L2, DRAM, LINE, _, PASS, ATOMIC, _, COUNTER, ITEM, *_ = range(len(NAMES) - 3)
-# What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all the same; the rest: 3.
+# What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all
+# the same; the rest: 3.
 OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
 
 
@@ -101,7 +105,8 @@ OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
 
 @functools.lru_cache
 def machine_code():
-    """{CUDA function without template arguments: registers per thread in double and in single precision, then loads in flight}"""
+    """{CUDA function without template arguments: registers per thread in double and in single
+    precision, then loads in flight}"""
     lines = (line.split("\t") for line in CODE.read_text(encoding="utf-8").splitlines())
     return {name: [float(number) for number in numbers] for name, *numbers in lines}
 
@@ -115,7 +120,8 @@ def spmv():
 
 
 def emitted(works, gpu):
-    """What `spmv terms` says of products, each a list of works, on a GPU: [(parameter, its limit)], and of each product a dictionary."""
+    """What `spmv terms` says of products, each a list of works, on a GPU: [(parameter, its limit)],
+    and of each product a dictionary."""
     lines = "".join(json.dumps(of) + "\n" for of in works)
     command = [spmv(), "terms", "--gpu", gpu]
     done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, check=True)
@@ -166,8 +172,9 @@ class Products:
 
 
 def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
-    """Parameters that fit best: least squares of log(estimate / measured), of which large ones count by their absolute values, and of how
-    far the logarithms of the parameters (of the exponent less 1) are from those of `prior`, times `weights`."""
+    """Parameters that fit best: least squares of log(estimate / measured), of which large ones
+    count by their absolute values, and of how far the logarithms of the parameters (of the exponent
+    less 1) are from those of `prior`, times `weights`."""
     scale = 0.3  # above it residuals count by their absolute values
 
     def decode(x):
@@ -199,8 +206,9 @@ def with_unknown_code(rows):
 
 
 def left_out(products, by, fit_of, judged=None):
-    """log(estimate / measured) of products, or of the same ones in another form, `judged`: each with parameters that fit_of(products,
-    start) finds without its matrix (by=0) or kernel (by=2)."""
+    """log(estimate / measured) of products, or of the same ones in another form, `judged`: each
+    with parameters that fit_of(products, start) finds without its matrix (by=0) or kernel
+    (by=2)."""
     start, errors = fit_of(products), np.zeros(len(products.rows))
     keys = np.array([row[by] for row in products.rows])
     for key in np.unique(keys):
@@ -237,9 +245,10 @@ LOOKED_AT = """Andrews bcsstk29 cit-HepPh cnr-2000 cont-300 dblp-2010 email-Enro
 
 
 def agreement(products):
-    """Of the products that Nsight Compute measured, by whether their matrix is in LOOKED_AT: [(what the model names, what it
-    finds)]. It finds the largest of three parts of the warm time: the shortest of any product with as many launches, what
-    the busiest unit of memory would take at its peak, and the rest."""
+    """Of the products that Nsight Compute measured, by whether their matrix is in LOOKED_AT: [(what
+    the model names, what it finds)]. It finds the largest of three parts of the warm time: the
+    shortest of any product with as many launches, what the busiest unit of memory would take at its
+    peak, and the rest."""
     runs, shortest = prove_counters.read(PROFILED), {}
     launches = [sum(work["launches"] for work in row[3]) for row in products.rows]
     for row, n in zip(products.rows, launches):
@@ -286,7 +295,8 @@ def by_kernel(rows, errors):
 
 
 def collect(spmv, matrices):
-    """Adds to COUNTS, or replaces there, what `spmv --profile` counts; writes it after each matrix and precision."""
+    """Adds to COUNTS, or replaces there, what `spmv --profile` counts; writes it after each matrix
+    and precision."""
     for matrix in matrices:
         for precision in ("f64", "f32"):
             with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
@@ -303,10 +313,12 @@ INSTRUCTION = re.compile(r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+)
 
 
 def loads_in_flight(sass):
-    """How many loads from global memory a warp issues per wait for any, in the loop of a function where they are most; several loops
-    with as many loads are versions of one, of which the slowest counts. Without a loop that loads: in all of the function. In the upper half
-    of an instruction, bits 41 to 61 are for the scheduler: 46 to 48 name the barrier that a load sets until it has arrived, 52
-    to 57 the barriers that the instruction waits for (Jia et al. 2018, Dissecting the NVIDIA Volta GPU Architecture)."""
+    """How many loads from global memory a warp issues per wait for any, in the loop of a function
+    where they are most; several loops with as many loads are versions of one, of which the slowest
+    counts. Without a loop that loads: in all of the function. In the upper half of an instruction,
+    bits 41 to 61 are for the scheduler: 46 to 48 name the barrier that a load sets until it has
+    arrived, 52 to 57 the barriers that the instruction waits for (Jia et al. 2018, Dissecting the
+    NVIDIA Volta GPU Architecture)."""
     code = [(int(at, 16), text, int(upper, 16)) for at, text, upper in INSTRUCTION.findall(sass)]
     loads = lambda part: sum("LDG" in text for _, text, _ in part)  # noqa: E731
 
@@ -331,7 +343,8 @@ def loads_in_flight(sass):
 
 
 def collect_code(programs):
-    """Writes CODE, from programs or objects for GPUs: of each function the median of its instantiations."""
+    """Writes CODE, from programs or objects for GPUs: of each function the median of its
+    instantiations."""
 
     def output_of(*command):
         try:
@@ -386,8 +399,8 @@ def read_counts():
 
 
 def rows_with(records, kernels):
-    """(matrix, precision, kernel, works, measured us) of every product that was counted and measured: of the same
-    matrix, by its number of nonzeros."""
+    """(matrix, precision, kernel, works, measured us) of every product that was counted and
+    measured: of the same matrix, by its number of nonzeros."""
     timed = [r for r in records if "warm_ms" in r and "beta" not in r and not r["host"]]
     times = {(*identity(r), r["nnz"]): 1e3 * r["warm_ms"] for r in timed}
     return [
@@ -405,7 +418,8 @@ def without_those_aside(products):
 
 
 def committed():
-    """What HEADER has: {GPU: parameters}, {limit: its interval}, {kernel: why it has no estimate}."""
+    """What HEADER has: {GPU: parameters}, {limit: its interval}, {kernel: why it has no
+    estimate}."""
     text = HEADER.read_text(encoding="utf-8")
     gpus = re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)
     parameters = {gpu: np.array(re.findall(r"[-\d.e]+", row), float) for gpu, row in gpus}
@@ -423,8 +437,9 @@ def copy_bandwidth(records):
 
 
 def scaled(parameters, name):
-    """The H200's parameters for a GPU that is known by its data sheet: cycles by the clock, DRAM by its bandwidth, what
-    all multiprocessors do together by their number as well; launches as they are."""
+    """The H200's parameters for a GPU that is known by its data sheet: cycles by the clock, DRAM by
+    its bandwidth, what all multiprocessors do together by their number as well; launches as they
+    are."""
     h200, gpu = GPUS["h200"], GPUS[name]
     clock = h200.mhz / gpu.mhz
     factors = dict.fromkeys(("launch", "dependent", "exponent"), 1)
@@ -506,8 +521,9 @@ IN_THE_INTERVAL = 0.85  # what it promises is 80%; a new kernel on a new matrix 
 
 
 def intervals_of(names, limits, errors):
-    """By limit, and "any" for those of which there are too few: what measured / estimate was for the middle
-    products, IN_THE_INTERVAL of them, whose kernel had been left out, widened where that does not hold the estimate."""
+    """By limit, and "any" for those of which there are too few: what measured / estimate was for
+    the middle products, IN_THE_INTERVAL of them, whose kernel had been left out, widened where that
+    does not hold the estimate."""
     ends = 0.5 - IN_THE_INTERVAL / 2, 0.5 + IN_THE_INTERVAL / 2
     ratio = np.exp(-errors)
 
@@ -549,7 +565,8 @@ def three_digits(value):
 
 
 def draw(rows, errors):
-    """Estimate over measurement, a row per kernel, each estimate with the product's matrix left out."""
+    """Estimate over measurement, a row per kernel, each estimate with the product's matrix left
+    out."""
     known = by_kernel(rows, errors)
     kernels = [k for k in KERNELS if k in known]
     off = abs(np.expm1(errors))
@@ -586,7 +603,8 @@ def draw(rows, errors):
 
 
 def explain(matrix, kernels):
-    """Prints the terms of estimates for an H200, in double precision, of kernels with one launch: counts times parameters."""
+    """Prints the terms of estimates for an H200, in double precision, of kernels with one launch:
+    counts times parameters."""
     parameters = committed()[0]["h200"]
     rows = rows_with(read_records("NVIDIA_H200"), kernels)
     rows = {row[2]: row for row in rows if row[:2] == (matrix, "f64")}

@@ -3,11 +3,11 @@
 
     make run MATRIX=stencil2d:3x2 ARGS="--json /dev/stdout" | python3 plots/measure/traffic.py
 
-One line per array: requests of a warp, the lanes that took part in one, the sectors of 32 bytes that
-all of them touched, the sectors per request, and the fewest that could hold the bytes it used. Where
-there are atomics, also how many there are (one per lane) and the lanes of a request that share an
-address: on average, and at most. Lines of the input that are no records are skipped; each matrix has
-a table of its own.
+One line per array: requests of a warp, the lanes that took part in one, the sectors of 32 bytes
+that all of them touched, the sectors per request, and the fewest that could hold the bytes it used.
+Where there are atomics, also how many there are (one per lane) and the lanes of a request that
+share an address: on average, and at most. Lines of the input that are no records are skipped; each
+matrix has a table of its own.
 
 --bytes prints one line per kernel instead: the bytes of those sectors, loads and stores together, of
 each array and of all, divided by the nonzeros of the matrix. --shared prints the arrays in shared

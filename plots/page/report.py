@@ -61,7 +61,8 @@ def packed_column(name, rows):
 
 
 def looks(data, record):
-    """What is known of the matrix of a record: none of it where it was another matrix of that name."""
+    """What is known of the matrix of a record: none of it where it was another matrix of that
+    name."""
     info = data.shapes.get(record["matrix"], {})
     same = info.get("matrix", {})
     if (same.get("source"), same.get("nnz")) != (record["source"], record["nnz"]):

@@ -32,7 +32,8 @@ def matrices_of(table):
 
 
 def host(data, table):
-    """The first of HOSTS that was measured on all matrices of a table: a change of library must not look like one of matrix."""
+    """The first of HOSTS that was measured on all matrices of a table: a change of library must not
+    look like one of matrix."""
     names, every = matrices_of(table).matrices(), 2 * len(matrices_of(table))
     there = {
         k: sum((m, p, k) in data.times for m in names for p in style.PRECISIONS) for k in HOSTS
@@ -63,7 +64,8 @@ def host_note(data, table, cpu):
 
 
 def remark(data, table):
-    """What multiplies, and how much faster oneMKL is than a slower library where it was measured, too."""
+    """What multiplies, and how much faster oneMKL is than a slower library where it was measured,
+    too."""
     cpu = host(data, table)
     faster = {
         m: milliseconds(data.times[m, "f32", cpu]) / milliseconds(data.times[m, "f32", "mkl_csr"])
@@ -82,7 +84,8 @@ def remark(data, table):
 
 
 def panel(axes, rates, names, sources, title, first):
-    """Marks in a row per matrix, all series beside each other within it; those of `first`, the fastest in each row, are large."""
+    """Marks in a row per matrix, all series beside each other within it; those of `first`, the
+    fastest in each row, are large."""
     firsts = dict(zip(names, first))
     for k, (name, (colour, mark)) in enumerate(LOOKS.items()):
         for size, large in ((4, False), (8, True)):
@@ -173,7 +176,8 @@ def picture(number, table, keep, title):
 
 
 def too_scattered(number, data):
-    """A note on the stand-ins whose nonzeros lie more than twice as far from the diagonal as the paper prints, or less than half."""
+    """A note on the stand-ins whose nonzeros lie more than twice as far from the diagonal as the
+    paper prints, or less than half."""
     ratios = {}
     for row in published(f"bylina_2011_table{number}"):
         info = data.shapes.get(row["matrix"])

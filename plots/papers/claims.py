@@ -28,8 +28,8 @@ RULES = SAID["rules"]
 
 
 class Ours(NamedTuple):
-    """What our records say to a claim, and by RULES what that makes of it; `sources`: of the matrices that count, file, generated or
-    stand-in."""
+    """What our records say to a claim, and by RULES what that makes of it; `sources`: of the
+    matrices that count, file, generated or stand-in."""
 
     text: str
     verdict: str
@@ -56,7 +56,8 @@ def verdict_of_ratios(ratios, theirs):
 
 
 def verdict_by_dof(ratios, least, share):
-    """Of the claim to be faster on a `share` of the grids of at least `least` degrees of freedom, and as fast below. `ratios`: {dof: ratios}"""
+    """Of the claim to be faster on a `share` of the grids of at least `least` degrees of freedom,
+    and as fast below. `ratios`: {dof: ratios}"""
     claimed = [ratio for dof, of in ratios.items() if dof >= least for ratio in of]
     ahead = sum(ratio > 1 for ratio in claimed) / max(len(claimed), 1)
     same = all(abs(mean(of) - 1) <= 0.05 for dof, of in ratios.items() if dof < least)
@@ -68,7 +69,8 @@ def verdict_of_share(ours, theirs):
 
 
 def by_class(data, pairs, own):
-    """The means of both precisions' speed-ups {matrix: ratio} of `own` kernels, by how long these take."""
+    """The means of both precisions' speed-ups {matrix: ratio} of `own` kernels, by how long these
+    take."""
     texts = []
     classes = [
         {m: time_class(milliseconds(data.fastest(m, p, own))) for m in ratios}
@@ -109,8 +111,9 @@ def pcsr_over(rival, patterns=None):
 
 
 def pcsr_bandwidth():
-    """In one count of bytes there and here, those of y = Ax in CSR: by our count with the middle array the C2050 would have moved
-    more than its peak on CurlCurl_4. Only double precision: the paper prints no times in single."""
+    """In one count of bytes there and here, those of y = Ax in CSR: by our count with the middle
+    array the C2050 would have moved more than its peak on CurlCurl_4. Only double precision: the
+    paper prints no times in single."""
     of_table = {m: share for m, (_, share) in he_gao.published_shares().items()}
     claimed = max(of_table.values())
 
@@ -160,15 +163,17 @@ UNEVEN = 0.03  # by which a half must be heavier there than here to be told
 
 
 def heavier_half(row):
-    """The share of the heavier half of the rows in the work that table 3's times imply: the slower of two GPUs takes the time ET of PCSR-I, the
-    other ET less sqrt(2) SD. So the deviation divides by one less than the number of GPUs: if it divided by the number, both
-    times together would be less than that of one GPU, on five matrices."""
+    """The share of the heavier half of the rows in the work that table 3's times imply: the slower
+    of two GPUs takes the time ET of PCSR-I, the other ET less sqrt(2) SD. So the deviation divides
+    by one less than the number of GPUs: if it divided by the number, both times together would be
+    less than that of one GPU, on five matrices."""
     slower, sd = float(row["time_I"]), float(row["sd_I"])
     return slower / (2 * slower - math.sqrt(2) * sd)
 
 
 def halves(data):
-    """{matrix: (share of the heavier half of the rows that the paper's times imply, that of the nonzeros here)} of stand-ins."""
+    """{matrix: (share of the heavier half of the rows that the paper's times imply, that of the
+    nonzeros here)} of stand-ins."""
     found = {}
     for row in published("he_gao_2016_table3"):
         here = [
@@ -183,8 +188,9 @@ def halves(data):
 
 
 def pcsr_balance(figure):
-    """PCSR-II (equal nonzeros per GPU) over PCSR-I (equal rows), for which the paper prefers II. On stand-ins there is nothing to
-    choose: their recipes spread nonzeros over all rows alike, so that both cut in the same place."""
+    """PCSR-II (equal nonzeros per GPU) over PCSR-I (equal rows), for which the paper prefers II. On
+    stand-ins there is nothing to choose: their recipes spread nonzeros over all rows alike, so that
+    both cut in the same place."""
     table, gpus, exchange = he_gao.PARALLEL[figure]
     rows = published(f"he_gao_2016_table{table}")
 
@@ -236,7 +242,8 @@ def pcsr_balance(figure):
 
 
 def light(rival, theirs, claimed, said):
-    """Of the warp level over the `rival`, in the mean `claimed` times. `said`: the text of one precision's speed-ups."""
+    """Of the warp level over the `rival`, in the mean `claimed` times. `said`: the text of one
+    precision's speed-ups."""
     own, matrices = lightspmv.LEVELS["warp"], lightspmv.MATRICES
 
     def ours(data):
@@ -330,13 +337,15 @@ def markov_speedup():
 # --- CDS ------------------------------------------------------------------------------------------
 
 
-# The paper prints no code: CDS with x through a texture, as its text has it. cds and cds_sliced are ours.
+# The paper prints no code: CDS with x through a texture, as its text has it. cds and cds_sliced are
+# ours.
 PAPERS_CDS = ["cds_texture"]
 SAME_THEN_BETTER = "the same at 1 degree of freedom, better above"
 
 
 def cds_over(rival, theirs, own, least=1, share=1.0):
-    """Of `own` kernels over the patterns `rival`, in both precisions. The claim: see verdict_by_dof."""
+    """Of `own` kernels over the patterns `rival`, in both precisions. The claim: see
+    verdict_by_dof."""
 
     def ours(data):
         texts, verdicts = [], []
@@ -375,7 +384,8 @@ def cds_bandwidth(theirs):
 
 
 def over_sequential(own):
-    """The report has no numbers. On real files and generated matrices, beside the same loop on one core of the host."""
+    """The report has no numbers. On real files and generated matrices, beside the same loop on one
+    core of the host."""
 
     def ours(data):
         found = {}
@@ -464,14 +474,16 @@ CLAIMS = [
 
 
 def judged(devices):
-    """Of each claim: paper, claim, the paper's number, [ours on each device], figure, and, beside numbers only, why."""
+    """Of each claim: paper, claim, the paper's number, [ours on each device], figure, and, beside
+    numbers only, why."""
     for paper, claim, figure, why, theirs, ours in CLAIMS:
         found = [ours(data) or Ours(NOT_YET, "") for data in devices]
         yield paper, claim, theirs, found, figure, why if any(of.verdict for of in found) else ""
 
 
 def first_measured(devices, found):
-    """The device that counts, and what it says to a claim: the first that measured it; without any the first."""
+    """The device that counts, and what it says to a claim: the first that measured it; without any
+    the first."""
     return next(
         ((data, of) for data, of in zip(devices, found) if of.verdict), (devices[0], found[0])
     )
@@ -485,7 +497,8 @@ def elsewhere(devices, found, first):
 
 
 def short_table(*devices):
-    """Of each claim that was measured both numbers, without what stands in brackets behind ours, and the verdict."""
+    """Of each claim that was measured both numbers, without what stands in brackets behind ours,
+    and the verdict."""
     rows = []
     for paper, claim, theirs, found, *_ in judged(devices):
         data, of = first_measured(devices, found)

@@ -28,7 +28,8 @@ TABLES = {name: make for module in MODULES.values() for name, make in module.TAB
 
 
 def draw(name, data):
-    """The figure, or None where less than half of what it compares was measured, and the notes on it."""
+    """The figure, or None where less than half of what it compares was measured, and the notes on
+    it."""
     gaps = style.Gaps(data)
     figure = FIGURES[name](data, gaps)
     if figure and gaps.share() < 0.5:
@@ -43,7 +44,7 @@ def draw(name, data):
 
 def about(name):
     """What a figure shows, whether it is drawn or not."""
-    return (FIGURES[name].__doc__ or name).strip().splitlines()[0]
+    return " ".join((FIGURES[name].__doc__ or name).split())
 
 
 def caption(name, figure, notes):
@@ -67,7 +68,8 @@ A title says what a figure shows, computed from the records. A full mark is a re
 
 
 def captions_page(captions, before=""):
-    """Captions of figures, with those of the page before that were not drawn now, in the order of FIGURES."""
+    """Captions of figures, with those of the page before that were not drawn now, in the order of
+    FIGURES."""
     of = dict(
         re.findall(r"<!-- figure: (\w+) -->\n(.*?)(?=<!-- figure: |<!-- end -->)", before, re.S)
     )

@@ -40,7 +40,8 @@ def statements(figure):
 
 
 def above_dia(data, of, precision):
-    """Where the paper's kernel has the higher bandwidth, of the grids `of` with several degrees of freedom; and of how many."""
+    """Where the paper's kernel has the higher bandwidth, of the grids `of` with several degrees of
+    freedom; and of how many."""
     pairs = [
         [data.fastest(m, precision, FORMATS[format], state="cold") for format in ("CDS", "DIA")]
         for dof, m in of.items()

@@ -32,13 +32,14 @@ REMARK = (
 )
 
 ROWS = {row["matrix"]: int(row["rows"]) for row in published("he_gao_2016_table2")}
-# Of figure 4's 15 matrices the text says that they have between so many rows, and which two figure 6 shows.
+# Of figure 4's 15 matrices the text says that they have between so many rows, and which two figure
+# 6 shows.
 LEAST, MOST, OF_FIGURE_6 = 25_228, 2_063_494, {"af_shell9", "cont-300"}
 
 
 def subsets(ratios):
-    """The least and the greatest of the 15 matrices that the paper may mean, by their speed-ups {matrix: ratio}; twice all of them
-    if not all of its table 2 were measured."""
+    """The least and the greatest of the 15 matrices that the paper may mean, by their speed-ups
+    {matrix: ratio}; twice all of them if not all of its table 2 were measured."""
     if len(ratios) < len(ROWS):
         return [list(ratios.values())] * 2
     fixed = {m for m in ratios if m in OF_FIGURE_6 or ROWS[m] in (LEAST, MOST)}
@@ -74,7 +75,8 @@ def figure4(data, gaps):
 
 
 def by_algorithm(gaps, message, summary, value, x, state="warm"):
-    """The figure, and {algorithm: {matrix: (x, value)}} of its panels in double precision; one panel is left."""
+    """The figure, and {algorithm: {matrix: (x, value)}} of its panels in double precision; one
+    panel is left."""
     data = gaps.data
     names, found = data.in_order(NONZEROS), {}
     for label, patterns in ALGORITHMS.items():
@@ -93,7 +95,8 @@ def by_algorithm(gaps, message, summary, value, x, state="warm"):
 
 
 def alone_ahead(data, matrix):
-    """The algorithm that is the fastest on a matrix in double precision, None if another ties with it."""
+    """The algorithm that is the fastest on a matrix in double precision, None if another ties with
+    it."""
     found = {label: data.fastest(matrix, "f64", of) for label, of in ALGORITHMS.items()}
     names = fastest_of(found)
     return names[0] if len(names) == 1 else None
@@ -139,13 +142,15 @@ def figure4_rates(data, gaps):
 
 
 def share_of_peak(record, state, quartile="median"):
-    """Percent of the data sheet's bandwidth as in the paper, of a copy's where the sheet is not known."""
+    """Percent of the data sheet's bandwidth as in the paper, of a copy's where the sheet is not
+    known."""
     peak = data_sheet(record["device"]) or record["copy_gb_per_s"]
     return 100 * bandwidth(record, state, quartile) / peak
 
 
 def published_shares():
-    """{matrix: (MB, percent of the data sheet's bandwidth)} of the paper's PCSR: table 3's times, and the bytes of y = Ax in CSR."""
+    """{matrix: (MB, percent of the data sheet's bandwidth)} of the paper's PCSR: table 3's times,
+    and the bytes of y = Ax in CSR."""
     said = published("he_gao_2016_text")
     most, share = (
         said.value(what=what, precision="f64") for what in ("max_bandwidth", "share_of_peak")
@@ -160,7 +165,8 @@ def published_shares():
 
 
 def figure5(data, gaps):
-    """Figure 5: bandwidth of seven algorithms as a share of the device's, and what share the paper's PCSR reached, by one count of bytes."""
+    """Figure 5: bandwidth of seven algorithms as a share of the device's, and what share the
+    paper's PCSR reached, by one count of bytes."""
     theirs, said = published_shares(), published("he_gao_2016_text")
     sheet, copy = data_sheet(data.device), data.copy_gb_per_s
     most = max(share for _, share in theirs.values())
@@ -213,9 +219,10 @@ WAYS = {"rows": "I", "nonzeros": "II"}  # PCSR-I and PCSR-II
 
 
 def efficiencies(data, gpus, exchange, ours=False):
-    """{(matrix, "I" or "II"): record of `spmv multigpu`} of the fastest drive in double precision, with `percent`: the fastest step
-    on one GPU over GPUs times time. Of the published kernel, with an exchange of all parts; with `ours`, of the fastest of the other
-    kernels and ways. What an exchange is compared by has no norm."""
+    """{(matrix, "I" or "II"): record of `spmv multigpu`} of the fastest drive in double precision,
+    with `percent`: the fastest step on one GPU over GPUs times time. Of the published kernel, with
+    an exchange of all parts; with `ours`, of the fastest of the other kernels and ways. What an
+    exchange is compared by has no norm."""
     records = [
         r
         for r in data.multigpu
@@ -233,7 +240,8 @@ def efficiencies(data, gpus, exchange, ours=False):
 
 
 def time_and_efficiency(found, names, way="II"):
-    """{matrix: (milliseconds of a step on one GPU, percent)} of those of `names` that efficiencies() found."""
+    """{matrix: (milliseconds of a step on one GPU, percent)} of those of `names` that
+    efficiencies() found."""
     return {
         m: (r["percent"] / 100 * r["gpus"] * r["best_step_ms"], r["percent"])
         for (m, of), r in found.items()
@@ -315,7 +323,8 @@ def parallel_message(gpus, theirs, own, best, device):
 
 
 def parallel_figure(data, gaps):
-    """Figures 7 to 10: parallel efficiency of PCSR-II on 2 and 4 GPUs, without and with the exchange of x, over the time on one GPU."""
+    """Figures 7 to 10: parallel efficiency of PCSR-II on 2 and 4 GPUs, without and with the
+    exchange of x, over the time on one GPU."""
     names = published("he_gao_2016_table3").matrices()
     found = {
         number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
@@ -357,7 +366,8 @@ def parallel_figure(data, gaps):
 
 
 def faster_with(number):
-    """The matrices that the paper's tables have in less time with communication than without, in both partitions or one."""
+    """The matrices that the paper's tables have in less time with communication than without, in
+    both partitions or one."""
     without = {row["matrix"]: row for row in published(f"he_gao_2016_table{number - 2}")}
     found = []
     for row in published(f"he_gao_2016_table{number}"):

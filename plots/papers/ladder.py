@@ -45,7 +45,8 @@ def gain(best, step):
 
 
 def kernels(best, step):
-    """Whose time the bars of `step` are: of several kernels it is the fastest, which differs between matrices."""
+    """Whose time the bars of `step` are: of several kernels it is the fastest, which differs
+    between matrices."""
     names = {kind: of[step]["kernel"] for kind, of in best.items() if step in of}
     if len(set(names.values())) > 1:
         return f"Bars of step {step:02}: {', '.join(f'{name} ({kind})' for kind, name in names.items())}."

@@ -66,8 +66,9 @@ def csr_bytes(record):
 
 
 def large_records(data):
-    """{(precision, step): {matrix: the fastest record with a cold L2}} of large matrices, those that all steps have which multiply
-    any matrix: medians of different matrices cannot be compared."""
+    """{(precision, step): {matrix: the fastest record with a cold L2}} of large matrices, those
+    that all steps have which multiply any matrix: medians of different matrices cannot be
+    compared."""
     shares = {}
     for precision in HUES:
         for name in data.matrices:
@@ -80,7 +81,8 @@ def large_records(data):
 
 
 def copy_share(data, gaps):
-    """The share of a copy's bandwidth that the best kernel of each step reaches on large matrices, with a cold L2."""
+    """The share of a copy's bandwidth that the best kernel of each step reaches on large matrices,
+    with a cold L2."""
     copy = data.copy_gb_per_s
     records = large_records(data)
     if not any(records.values()):
@@ -238,13 +240,15 @@ def group_of(data, name):
 
 
 def over_cusparse(data, precision, fixed):
-    """{class of time of our product: {matrix: (ratio, our record, cuSPARSE's)}}: pcsr_one_pass against cuSPARSE's kernels for CSR
-    and COO, or our best against the best of all that were measured of cuSPARSE."""
+    """{class of time of our product: {matrix: (ratio, our record, cuSPARSE's)}}: pcsr_one_pass
+    against cuSPARSE's kernels for CSR and COO, or our best against the best of all that were
+    measured of cuSPARSE."""
     found = {}
     for name in data.matrices:
         best = by_step(data, name, precision)
         rivals = [r for r in data.of(name, precision) if r["kernel"].startswith("cusparse_")]
-        # A sweep that measured one kernel of cuSPARSE knows no best of them, and one without formats no choice.
+        # A sweep that measured one kernel of cuSPARSE knows no best of them, and one without
+        # formats no choice.
         if len(rivals) < 4 or not (fixed or best.keys() & {8, 9}):
             continue
         if fixed:
@@ -260,7 +264,8 @@ def over_cusparse(data, precision, fixed):
 
 
 def choices_of(data, gaps):
-    """What is compared with cuSPARSE: pcsr_one_pass (True) and, unless too few steps were measured, the best of all (False)."""
+    """What is compared with cuSPARSE: pcsr_one_pass (True) and, unless too few steps were measured,
+    the best of all (False)."""
     return [True] if too_few(data, gaps, "f64") else [True, False]
 
 
@@ -269,12 +274,14 @@ RIVAL = {True: "cuSPARSE's best for CSR and COO", False: "the best of all of cuS
 
 
 def is_drawn(data, name):
-    """Whether a matrix has a mark of its own: real files and what is large by definition. The others are summed up."""
+    """Whether a matrix has a mark of its own: real files and what is large by definition. The
+    others are summed up."""
     return group_of(data, name) in ("real files", "large, by definition")
 
 
 def speedup_panel(axes, of, data):
-    """Ratios of one class over the time of our product; of the matrices that have no mark, a band and its median."""
+    """Ratios of one class over the time of our product; of the matrices that have no mark, a band
+    and its median."""
     marks = {m: (1e3 * milliseconds(own), r) for m, (r, own, _) in of.items() if is_drawn(data, m)}
     others = [r for m, (r, *_) in of.items() if m not in marks]
     sources = {m: "file" if group_of(data, m) == "real files" else "generated" for m in marks}
@@ -408,7 +415,8 @@ LIMIT = 10
 
 
 def factors(data, gaps):
-    """{source: {matrix: {kernel: times as long as the fastest}}} of the matrices that each kernel was measured on or refuses."""
+    """{source: {matrix: {kernel: times as long as the fastest}}} of the matrices that each kernel
+    was measured on or refuses."""
     every = {source: {} for source in style.FILLS}
     for name in data.matrices:
         found = {k: data.fastest(name, "f64", patterns) for k, (patterns, *_) in PROFILED.items()}
@@ -421,7 +429,8 @@ def factors(data, gaps):
 
 
 def profile(data, gaps):
-    """The share of matrices on which a kernel takes at most so many times as long as the fastest kernel there."""
+    """The share of matrices on which a kernel takes at most so many times as long as the fastest
+    kernel there."""
     every = factors(data, gaps)
     gaps.without_names.update(name for of in every.values() for name in of)
     if not every:
@@ -466,7 +475,8 @@ WITHIN = {10: style.BLUE, 100: "#7fb2d6", math.inf: "#d5e5f1"}
 
 
 def break_even(data, gaps):
-    """On how many real files setup and preprocess of a format are repaid against csr_vector, and after how many products."""
+    """On how many real files setup and preprocess of a format are repaid against csr_vector, and
+    after how many products."""
     alone = {key: r for key, r in data.times.items() if r.get("alone") and r["source"] == "file"}
     gaps.found += [r for r in alone.values() if r["kernel"] in (*PREPARED, BASE)]
     matrices = [m for m, _, k in alone if k == BASE]
@@ -535,7 +545,8 @@ def break_even_notes(data, gaps, matrices, alone, pairs, counts):
 
 
 def paid_off(own, base):
-    """Products after which `own`, with its setup, took less time than `base` without; None: never, or one cannot say, since they are a tie."""
+    """Products after which `own`, with its setup, took less time than `base` without; None: never,
+    or one cannot say, since they are a tie."""
     gain = milliseconds(base) - milliseconds(own)
     if gain <= 0 or is_tie(own, base):
         return None

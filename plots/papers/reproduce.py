@@ -1,7 +1,8 @@
 """The tables of plots/REPRODUCE.md: what measures each figure and the claims that it shows, how long that takes, and the last run of
 `make try` on each device.
 
-`reproduce` in measurements.toml says which sets measure what; a figure belongs to the first row that it fits.
+`reproduce` in measurements.toml says which sets measure what; a figure belongs to the first row
+that it fits.
 """
 
 import fnmatch

@@ -78,7 +78,8 @@ class Gaps:
         self.found += [record for of in groups for record in of.values()]
 
     def share(self):
-        """Of all that was asked for, how much was measured or refused; 1 if nothing was asked for."""
+        """Of all that was asked for, how much was measured or refused; 1 if nothing was asked
+        for."""
         states = [state for of in self.asked.values() for state in of.values()]
         return 1 - states.count("missing") / max(len(states), 1)
 
@@ -133,7 +134,8 @@ MARK = {"markersize": 5, "markeredgewidth": 0.9, "markerfacecoloralt": "white", 
 
 
 def decimal(axis):
-    """Of a logarithmic axis: numbers at 1, 2 and 5, at more where it is short, at powers of ten alone where it is long."""
+    """Of a logarithmic axis: numbers at 1, 2 and 5, at more where it is short, at powers of ten
+    alone where it is long."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -177,7 +179,8 @@ def middle_half(values):
 
 
 def box(axes, y, values, height=0.44, colour=BLACK):
-    """A row of a chart: a line from the least to the greatest, a hollow box for the middle half, a stroke for the median."""
+    """A row of a chart: a line from the least to the greatest, a hollow box for the middle half, a
+    stroke for the median."""
     low, centre, high = middle_half(values)
     axes.plot([min(values), max(values)], [y, y], color=GREY, linewidth=0.9, zorder=1)
     axes.barh(
@@ -193,8 +196,8 @@ def hollow(colour=BLACK):
 
 
 def profile(axes, factors, count, limit, **look):
-    """A curve: on how many percent of `count` matrices something takes at most so many times as long as the fastest, up to `limit`
-    times. `factors`: of those that it was measured on."""
+    """A curve: on how many percent of `count` matrices something takes at most so many times as
+    long as the fastest, up to `limit` times. `factors`: of those that it was measured on."""
     first = sum(factor == 1 for factor in factors)  # on which it is the fastest
     within = sorted(factor for factor in factors if factor <= limit)
     share = [100 * k / count for k in (*range(first, len(within) + 1), len(within))]
@@ -238,8 +241,9 @@ def legend(figure, entries, columns=None):
 
 
 def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
-    """A panel per precision and a row per rival: how many times as fast the kernels of `own`, {label: patterns}, are, on each real file, and of all matrices
-    median, middle half and mean. `said`: {(rival, precision): (mean, greatest or None) of the paper}, measured on `gpu`."""
+    """A panel per precision and a row per rival: how many times as fast the kernels of `own`,
+    {label: patterns}, are, on each real file, and of all matrices median, middle half and mean.
+    `said`: {(rival, precision): (mean, greatest or None) of the paper}, measured on `gpu`."""
     figure, larger = new_figure(1.15 + 0.5 * len(rivals), message), {**MARK, "markersize": 7}
     for axes, precision in zip(figure.subplots(1, 2, sharex=True, sharey=True), PRECISIONS):
         for label, patterns in {**rivals, **own}.items():

@@ -337,7 +337,8 @@ class InPrint(unittest.TestCase):
 
 class Series(Case):
     def marks(self, name, panel):
-        """{series: values} of a panel of dots, of all sources; and {"DEVICE: series": values} of the paper's."""
+        """{series: values} of a panel of dots, of all sources; and {"DEVICE: series": values} of
+        the paper's."""
         found = {}
         for line in self.draw(name)[0].axes[panel].get_lines():
             if line.get_label().startswith("_") and len(line.get_ydata()):
@@ -688,7 +689,8 @@ class Report(Case):
     def test_the_heavier_half_that_the_paper_s_times_imply(self):
         rows = {row["matrix"]: row for row in published("he_gao_2016_table3")}
         self.assertAlmostEqual(claims.heavier_half(rows["kkt_power"]), 0.616, delta=5e-4)
-        # Why SD divides by n - 1: two GPUs together do no less work than one. By n they would, on kkt_power 0.94 of it.
+        # Why SD divides by n - 1: two GPUs together do no less work than one. By n they would, on
+        # kkt_power 0.94 of it.
         for name, row in rows.items():
             slower, sd, one = (float(row[key]) for key in ("time_I", "sd_I", "one_gpu"))
             self.assertGreater(2 * slower - math.sqrt(2) * sd, one, name)
@@ -780,7 +782,8 @@ class Report(Case):
         def looks(name, source="stand-in", **of):
             return {name: {"matrix": {"name": name, "source": source}, **of}}
 
-        # The paper prints 0.002666 of cant and 0.023845 of consph; the poster a deviation of 25 and of 3.
+        # The paper prints 0.002666 of cant and 0.023845 of consph; the poster a deviation of 25 and
+        # of 3.
         shapes = looks("cant", dispersion=0.032) | looks("consph", dispersion=0.024)
         self.assertIn("say: cant 12.0 times.", bylina.too_scattered(2, mock.Mock(shapes=shapes))[0])
         shapes = looks("cant", "file", dispersion=0.032)
@@ -791,7 +794,8 @@ class Report(Case):
 
     def test_bandwidth_has_one_count_of_bytes(self):
         theirs, ours = claims.pcsr_bandwidth()
-        # CurlCurl_4: 12 bytes per nonzero and 20 per row, in 5.16 ms, of 144 GB/s. With 16 more per nonzero it would be 106%.
+        # CurlCurl_4: 12 bytes per nonzero and 20 per row, in 5.16 ms, of 144 GB/s. With 16 more per
+        # nonzero it would be 106%.
         self.assertEqual(theirs, "49%, of table 3's times")
         large = dict.fromkeys(("rows", "cols"), 2380515) | {"nnz": 26515867, "device": "H200"}
         large |= {"format": "CSR", "precision": "f64"}
