@@ -26,24 +26,23 @@ class Column(NamedTuple):
 
 
 IN_STEPS = "of step 10"
+TIMED = {"processes": SPREAD, "varies": True}  # over batches of launches
+ONCE = {"processes": MEDIAN, "varies": True}
+SETUP = {**ONCE, "on_page": NUMBER, "sample": 0.5}
 COLUMNS = [
     Column("run", "of the run: its id", on_page=WORD, varies=True),
     Column("time", "of the run"),
     Column("device", "of the run; of a kernel on the host, the processor", on_page=WORD),
     Column("threads", "of the run: of OpenMP, which kernels on the host use"),
-    Column("driver", "of the run"),
-    Column("cuda", "of the run"),
-    Column("cusparse", "of the run"),
-    Column("compiler", "of the run"),
-    Column("commit", "of the run"),
-    Column("command", "of the run"),
+    *(
+        Column(name, "of the run")
+        for name in "driver cuda cusparse compiler commit command".split()
+    ),
     Column("program", "a step's own program, else empty", identifies=True),
     Column("matrix", "its name", identifies=True, on_page=WORD, head="matrix"),
     Column("source", "of the matrix: file, generated, or stand-in", on_page=WORD),
     Column("detail", "of the matrix: file name or generator"),
-    Column("rows", "of the matrix", on_page=EXACT),
-    Column("cols", "of the matrix", on_page=EXACT),
-    Column("nnz", "of the matrix", on_page=EXACT),
+    *(Column(name, "of the matrix", on_page=EXACT) for name in ("rows", "cols", "nnz")),
     Column("kernel", "its name", identifies=True, on_page=WORD, head="kernel"),
     Column("step", "of the kernel"),
     Column("format", "of the kernel"),
@@ -55,49 +54,28 @@ COLUMNS = [
         "warm_ms",
         "launches back to back: in files [lower, median, upper, samples], read as `warm_lower_ms`, `warm_ms`, `warm_upper_ms`. "
         "Lower and upper are quartiles; where several processes measured, the smallest and the largest of their medians",
-        SPREAD,
-        varies=True,
+        **TIMED,
     ),
-    Column(
-        "cold_ms",
-        "likewise, the L2 flushed before each launch; only GPUs have it",
-        SPREAD,
-        varies=True,
-    ),
+    Column("cold_ms", "likewise, the L2 flushed before each launch; only GPUs have it", **TIMED),
     Column(
         "overlapped_ms",
         "likewise, but each launch starts while the one before it ends (programmatic dependent launch); only kernels that can",
-        SPREAD,
-        varies=True,
+        **TIMED,
     ),
     Column(
         "setup_ms",
         "from CSR on the device to the kernel's format: the median of five repetitions, or of fewer if five take more than 5 ms. "
         "Processes that prepare the next matrices allocate meanwhile, which can lengthen it",
-        MEDIAN,
-        on_page=NUMBER,
-        varies=True,
-        sample=1.0,
+        **{**SETUP, "sample": 1.0},
     ),
-    Column(
-        "preprocess_ms",
-        "the preprocessing of the matrix's pattern, likewise",
-        MEDIAN,
-        on_page=NUMBER,
-        varies=True,
-        sample=0.5,
-    ),
+    Column("preprocess_ms", "the preprocessing of the matrix's pattern, likewise", **SETUP),
     Column(
         "order_ms",
         "of a matrix whose name ends in `,order=`: to find and apply that order on the host",
-        MEDIAN,
-        varies=True,
+        **ONCE,
     ),
     Column(
-        "permute_ms",
-        "likewise: to permute x, and y where rows are renumbered, on the GPU",
-        MEDIAN,
-        varies=True,
+        "permute_ms", "likewise: to permute x, and y where rows are renumbered, on the GPU", **ONCE
     ),
     Column(
         "alone",

@@ -84,14 +84,8 @@ class Mine(Scratch):
         program.write_text(PROGRAM.format(python=sys.executable, backend=backend, log=log))
         program.chmod(0o755)
         matrices = f"{self.root}/files/*.mtx.gz" if matrices is None else matrices
-        own = [
-            "--mine",
-            f"03_csr_vector:{self.kernel}",
-            "--matrices",
-            matrices,
-            "--spmv",
-            str(program),
-        ]
+        own = ["--mine", f"03_csr_vector:{self.kernel}", "--matrices", matrices]
+        own += ["--spmv", str(program)]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             ended = measure.main([*own, "--results", str(self.root / "place"), *words])
         self.assertEqual(ended, status, said.getvalue())
@@ -108,9 +102,8 @@ class Mine(Scratch):
         self.assertIn(("m4 with, comma", "my_csr_vector_2"), kept)
         self.assertEqual(len(kept), 5 * 3 - 2)
         listed = said.split(REST)[1].splitlines()
-        self.assertEqual(
-            listed[0], f"  bad, f64: not measured: {self.root}/files/bad.mtx.gz:1: no matrix"
-        )
+        bad = f"{self.root}/files/bad.mtx.gz:1: no matrix"
+        self.assertEqual(listed[0], f"  bad, f64: not measured: {bad}")
         self.assertEqual(listed[1], "  skewed, f64: refused by my_csr_vector_2: a row is too long")
         self.assertEqual(
             listed[2], "  wrong, f64: WRONG: my_csr_vector_2: row 3: expected 1, got 2"
@@ -122,30 +115,25 @@ class Mine(Scratch):
     def test_going_on_tries_what_failed_and_what_has_changed(self):
         self.bench()
         said, asked = self.bench()
-        self.assertEqual(
-            sorted(line.split("/")[-1].split()[0] for line in asked), ["bad.mtx.gz", "wrong.mtx.gz"]
-        )
+        files = sorted(line.split("/")[-1].split()[0] for line in asked)
+        self.assertEqual(files, ["bad.mtx.gz", "wrong.mtx.gz"])
         self.assertIn("refused by", said)  # still listed
         self.kernel.write_text("// second\n")
         said, asked = self.bench()
         self.assertIn("has changed", said)
         self.assertEqual(len(asked), 6)
         again = [line for line in asked if ",csr_vector_2" in line]
-        self.assertEqual(
-            len(again), 1
-        )  # of the matrix that could not be read: else the step's is there
+        # Of the matrix that could not be read: else the step's is there.
+        self.assertEqual(len(again), 1)
         self.assertEqual(len(list(records_in(self.file(mine.RECORDS)))), 5 * 3 - 2)
 
     def test_on_a_gpu_three_processes_measure(self):
         said, asked = self.bench(backend="cuda")
         self.assertEqual(sum("/m1." in line for line in asked), 3)
         self.assertIn('make report ARGS="--records', said)
-        own = next(
-            r
-            for r in records_in(self.file(mine.RECORDS, "Some_GPU"))
-            if r["kernel"].startswith("my_")
-        )
-        self.assertEqual(own["processes"], 3)
+        found = records_in(self.file(mine.RECORDS, "Some_GPU"))
+        own = {r["processes"] for r in found if r["kernel"].startswith("my_")}
+        self.assertEqual(own, {3})
         self.assertIn("cusparse_csr_alg1", asked[0])
 
     def test_matrices_that_cannot_be_meant(self):
@@ -176,10 +164,8 @@ class Mine(Scratch):
 
     def test_figures_and_tables_of_estimates(self):
         self.bench()
-        self.assertEqual(
-            [p.name for p in self.draw()],
-            ["speedup_f64.pdf", "profile_f64.pdf", "table.md", "table.tex"],
-        )
+        drawn = ["speedup_f64.pdf", "profile_f64.pdf", "table.md", "table.tex"]
+        self.assertEqual([path.name for path in self.draw()], drawn)
         self.assertTrue(self.file("profile_f64.pdf").read_bytes().startswith(b"%PDF"))
         text = self.file("table.md").read_text()
         self.assertIn("estimated", text.splitlines()[0])
@@ -188,23 +174,19 @@ class Mine(Scratch):
         self.assertIn("| skewed | 7 | refused |", text)
         self.assertIn("| bad | — | failed | failed | failed | — |", text)
         self.assertIn("row 3: expected 1, got 2", text)
-        self.assertIn(r"03\_csr\_vector, est. us", self.file("table.tex").read_text())
-        self.assertIn(
-            "m4 with, comma & 7 & 2.00 & 4.00 & 1.33 & 2.00", self.file("table.tex").read_text()
-        )
+        text = self.file("table.tex").read_text()
+        self.assertIn(r"03\_csr\_vector, est. us", text)
+        self.assertIn("m4 with, comma & 7 & 2.00 & 4.00 & 1.33 & 2.00", text)
 
     def test_ratios_and_ties(self):
         self.bench()
         of = mine.Comparison("my own", self.file(mine.RECORDS), "f64")
         self.assertEqual(of.series, ["my own", "03_csr_vector", "one pass"])
-        self.assertEqual(
-            of.ratios("03_csr_vector"), dict.fromkeys(["m1", "m2", "m4 with, comma"], 2)
-        )
-        times = of.times["m1"]
-        self.assertFalse(mine.are_tied(times["my own"], times["03_csr_vector"]))
-        self.assertTrue(
-            mine.are_tied(times["my own"], times["one pass"])
-        )  # their intervals overlap
+        twice = dict.fromkeys(["m1", "m2", "m4 with, comma"], 2)
+        self.assertEqual(of.ratios("03_csr_vector"), twice)
+        own, step, one_pass = (of.times["m1"][label] for label in of.series)
+        self.assertFalse(mine.are_tied(own, step))
+        self.assertTrue(mine.are_tied(own, one_pass))  # their intervals overlap
 
     def test_figures_of_measured_times(self):
         self.bench(backend="cuda")

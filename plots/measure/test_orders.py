@@ -12,33 +12,25 @@ class Orders(Scratch):
 
     def test_what_an_order_is_worth_and_after_how_many_products_it_pays(self):
         def of(matrix, kernel, ms, order_ms=0, permute_ms=0):
-            return record(
-                kernel, matrix, ms, precision="f32", order_ms=order_ms, permute_ms=permute_ms
-            )
+            times = {"order_ms": order_ms, "permute_ms": permute_ms}
+            return record(kernel, matrix, ms, precision="f32", **times)
 
-        write(
-            self.root / "Some_GPU" / "large.jsonl",
-            [
-                of("kronecker_18", "pcsr_one_pass", 0.142),
-                of("kronecker_18", "cusparse_csr_alg1", 0.15),
-                of("tets1_random", "pcsr_one_pass", 0.1),
-            ],
+        own, rival = "pcsr_one_pass", "cusparse_csr_alg1"
+        first = [of("kronecker_18", own, 0.142), of("kronecker_18", rival, 0.15)]
+        write(self.root / "Some_GPU/large.jsonl", [*first, of("tets1_random", own, 0.1)])
+        times = (
+            ("kronecker_18,order=columns", own, 0.076),
+            ("kronecker_18,order=columns", rival, 0.08),
+            ("kronecker_18,order=degree", own, 0.15),
+            ("tets1_random,order=rcm", own, 0.05),
         )
-        write(
-            self.root / "Some_GPU" / "orders" / "bench.jsonl",
-            [
-                of("kronecker_18,order=columns", "pcsr_one_pass", 0.076, 500, 0.006),
-                of("kronecker_18,order=columns", "cusparse_csr_alg1", 0.08, 500, 0.006),
-                of("kronecker_18,order=degree", "pcsr_one_pass", 0.15, 500, 0.006),
-                of("tets1_random,order=rcm", "pcsr_one_pass", 0.05, 500, 0.006),
-            ],
-        )
+        ordered = [of(*thing, order_ms=500, permute_ms=0.006) for thing in times]
+        write(self.root / "Some_GPU/orders/bench.jsonl", ordered)
         found = self.lines()
         self.assertEqual(found["kronecker_18", "none"], ["—", "142", "150", "1", "—", "—"])
         # 500 ms over 142 - 76 - 6 us.
-        self.assertEqual(
-            found["kronecker_18", "columns"], ["—", "76.0", "80.0", "1.87", "6.00", "500 ms, 8,334"]
-        )
+        wanted = ["—", "76.0", "80.0", "1.87", "6.00", "500 ms, 8,334"]
+        self.assertEqual(found["kronecker_18", "columns"], wanted)
         self.assertEqual(found["kronecker_18", "degree"][3:], ["0.95", "6.00", "500 ms, never"])
         # Vectors are permuted once: 500 ms over 50 us.
         self.assertEqual(found["tets1_random", "rcm"][3:], ["2.00", "6.00", "500 ms, 10,000"])

@@ -11,32 +11,21 @@ METRICS = {counter: metrics[0] for counter, metrics in COUNTERS.items()}
 
 
 def counts(requests, sectors, conflicts=0):
-    return {
-        "launches": 1,
-        "sites": 2,
-        "load requests": requests,
-        "load sectors": sectors,
-        "store requests": 100,
-        "store sectors": 400,
-        "bank conflicts, loads": conflicts,
-    }
+    of = {"launches": 1, "sites": 2, "load requests": requests, "load sectors": sectors}
+    of |= {"store requests": 100, "store sectors": 400}
+    return {**of, "bank conflicts, loads": conflicts}
 
 
 class ProveCounters(Scratch):
     def compare(self, counted, measured, loads_in_code=None):
         """What is printed. `measured`: [(kernel name as ncu has it, counts)]"""
         names = [name for name in METRICS if name in next(iter(counted.values()))]
-        lines = [
-            ["ID", "Kernel Name", *(METRICS[name] for name in names)],
-            ["", "", *("" for _ in names)],
-        ]
+        heads = ["ID", "Kernel Name", *(METRICS[name] for name in names)]
+        lines = [heads, [""] * len(heads)]
         for number, (kernel, values) in enumerate(measured):
             lines.append([number, kernel, *(f"{values[name]:,}" for name in names)])
-        text = (
-            "==PROF== noise\n"
-            + "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
-            + "\n"
-        )
+        text = "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
+        text = f"==PROF== noise\n{text}\n"
         functions = prove_counters.sums_of_ncu(text)
         for function, loads in (loads_in_code or {}).items():
             functions[function]["loads in code"] = loads
@@ -56,13 +45,12 @@ class ProveCounters(Scratch):
             "csr_vector_kernel<8u, double>",
         ):
             self.assertEqual(function_name(written), "csr_vector_kernel<8,double>")
-        self.assertEqual(
-            function_name("a_kernel<float, true, (Order)2>(int)"), "a_kernel<float,1,2>"
-        )
-        self.assertEqual(function_name("void add_kernel(int)"), "add_kernel")
-        self.assertEqual(
-            function_name("a_kernel<2, spmv::(anonymous namespace)::Add>(int)"), "a_kernel<2,::Add>"
-        )
+        for written, name in (
+            ("a_kernel<float, true, (Order)2>(int)", "a_kernel<float,1,2>"),
+            ("void add_kernel(int)", "add_kernel"),
+            ("a_kernel<2, spmv::(anonymous namespace)::Add>(int)", "a_kernel<2,::Add>"),
+        ):
+            self.assertEqual(function_name(written), name)
         self.assertIsNone(function_name("main"))
 
     def test_what_agrees_and_what_does_not(self):
@@ -73,22 +61,18 @@ class ProveCounters(Scratch):
         self.assertRegex(text, r"load requests +1 +5% +0.00% +100.0% +100.0%")
         self.assertRegex(text, r"all with a limit +5 +0.00% +100.0% +100.0%")
         # Two launches there, two here in one sum.
-        twice = dict(
-            counts(2000, 16000, 1000), launches=2, **{"store requests": 200, "store sectors": 800}
-        )
+        stores = {"store requests": 200, "store sectors": 800}
+        twice = {**counts(2000, 16000, 1000), "launches": 2, **stores}
         self.assertNotIn("Outside", self.compare({"a_kernel<double>": twice}, [same, same]))
 
         text = self.compare({"a_kernel<double>": counts(900, 8000, 440)}, [same])
         self.assertRegex(text, r"Outside, 3 values: not explained\n +a_kernel: 3, at most -12.0%")
-        text = self.compare(
-            {"a_kernel<double>": counts(900, 8000, 500)}, [same], {"a_kernel<double>": 8}
-        )
+        counted = {"a_kernel<double>": counts(900, 8000, 500)}
+        text = self.compare(counted, [same], {"a_kernel<double>": 8})
         self.assertRegex(text, r"Outside, 2 values: the compiler unrolled")
-        noise = dict(counts(1000, 8000, 500), **{"shared loads": 100_000})
-        text = self.compare(
-            {"a_kernel<double>": dict(noise, **{"bank conflicts, loads": 0})},
-            [("a_kernel<double>(int)", noise)],
-        )
+        noise = {**counts(1000, 8000, 500), "shared loads": 100_000}
+        counted = {"a_kernel<double>": {**noise, "bank conflicts, loads": 0}}
+        text = self.compare(counted, [("a_kernel<double>(int)", noise)])
         self.assertRegex(text, r"Outside, 1 values: lanes ask for neighbouring words")
 
     def test_what_is_missing_is_named(self):
