@@ -13,6 +13,7 @@ function element(tag, properties = {}, ...children) {
   made.append(...children.filter(child => child !== null));
   return made;
 }
+const note = text => element("p", {className: "note", textContent: text});
 function digits(value) {
   if (typeof value !== "number" || Number.isNaN(value)) return value ?? "—";
   return value >= 1e4 ? whole(Math.round(value)) :
@@ -35,8 +36,7 @@ const OPENING = 50;
 const opens = row => /^cusparse_(csr|coo)/.test(row.kernel) && row.setup_ms > OPENING;
 const setup = row => (opens(row) ? 0 : row.setup_ms) + row.preprocess_ms;
 
-// --- What is asked, and the address
-// ---------------------------------------------------------------------
+// --- What is asked, and the address --------------------------------------------------
 
 const FIELDS = [
   "device", "precision", "state", "source", "kind", "step", "kernel", "q", "m", "a_kernel",
@@ -119,8 +119,7 @@ function select(matrix) {
   if (place === "scatter") $("scatter").querySelector(".selected")?.focus();
 }
 
-// --- What measures it again, and values under the pointer
-// -------------------------------------------------
+// --- What measures it again, and values under the pointer ----------------------------
 
 const asArgument = row => row.source === "file" ?
     `data/${data.matrices[row.matrix].detail.split("/").pop()}` :
@@ -178,8 +177,7 @@ function link(matrix) {
   return button;
 }
 
-// --- How do two compare
-// -----------------------------------------------------------------------------------
+// --- How do two compare --------------------------------------------------------------
 
 const OF_STEP = "fastest of step ", OF_CUSPARSE = "fastest of cuSPARSE",
       OF_OURS = "fastest of all steps", OF_CSR = "fastest of ours on plain CSR";
@@ -268,8 +266,7 @@ function drawCompared() {
       2);
 }
 
-// --- The page of a matrix
-// ---------------------------------------------------------------------------------
+// --- The page of a matrix ------------------------------------------------------------
 
 function drawMatrix() {
   const name = $("m").value;
@@ -277,48 +274,31 @@ function drawMatrix() {
   if (!name) return;
   const every = data.rows.filter(row => row.matrix === name), one = every[0],
         looks = data.matrices[name] ?? {};
+  const count = value => value === undefined ? null : whole(value);
+  const code = text => element("code", {textContent: text});
+  const mean = looks.mean_row ?? one.nnz / Math.max(one.rows, 1);
+  const lengths = looks.max_row === undefined ?
+      null :
+      `${whole(looks.min_row)} to ${whole(looks.max_row)}, mean ${digits(mean)}, `;
+  const again = `MATRICES='${asArgument(one)}' PRECISIONS=${precision()} ARGS=--fresh`;
   const facts = [
     ["kind", `${one.kind}; ${one.source === "file" ? "real file" : one.source}`],
     ["rows", whole(one.rows)], ["columns", whole(one.cols)], ["nonzeros", whole(one.nnz)],
-    [
-      "row lengths",
-      looks.max_row === undefined ?
-          null :
-          `${whole(looks.min_row)} to ${whole(looks.max_row)}, mean ${
-              digits(looks.mean_row)}, deviation ${digits(looks.stddev_row)}`
-    ],
-    ["mean row", looks.max_row === undefined ? digits(one.nnz / Math.max(one.rows, 1)) : null],
-    ["empty rows", looks.empty_rows === undefined ? null : whole(looks.empty_rows)],
-    ["diagonals", looks.diagonals === undefined ? null : whole(looks.diagonals)],
-    ["bandwidth", looks.bandwidth === undefined ? null : whole(looks.bandwidth)],
-    [
-      one.source === "file" ? "file" : "made by",
-      element("code", {textContent: looks.detail || name})
-    ],
-    [
-      "measure again", element("code", {
-        textContent: `make bench SET=catalogue MATRICES='${asArgument(one)}' PRECISIONS=${
-            precision()} ARGS=--fresh`
-      })
-    ]
+    ["row lengths", lengths && `${lengths}deviation ${digits(looks.stddev_row)}`],
+    ["mean row", lengths ? null : digits(mean)], ["empty rows", count(looks.empty_rows)],
+    ["diagonals", count(looks.diagonals)], ["bandwidth", count(looks.bandwidth)],
+    [one.source === "file" ? "file" : "made by", code(looks.detail || name)],
+    ["measure again", code(`make bench SET=catalogue ${again}`)]
   ];
   $("facts").replaceChildren(
       ...facts.filter(([, value]) => value !== null)
           .flatMap(
               ([what, value]) => [element("dt", {textContent: what}), element("dd", {}, value)]));
-  const missing = () => element("p", {
-    className: "note",
-    textContent:
-        "Not known of this matrix: make bench SET=shapes looks at those that can be made or are in data/."
-  });
-  if (looks.sketch)
-    drawSketch($("sketch"), looks.sketch, name);
-  else
-    $("sketch").replaceChildren(missing());
-  if (looks.row_lengths)
-    drawHistogram($("histogram"), looks.row_lengths);
-  else
-    $("histogram").replaceChildren(missing());
+  for (const id of ["sketch", "histogram"])
+    $(id).replaceChildren(note(
+        "Not known of this matrix: make bench SET=shapes looks at those that can be made or are in data/."));
+  if (looks.sketch) drawSketch($("sketch"), looks.sketch, name);
+  if (looks.row_lengths) drawHistogram($("histogram"), looks.row_lengths);
 
   const fits = filter(["kernel", "step"]), column = `${state()}_ms`, moved = looks.moved;
   const rows = every
@@ -328,10 +308,8 @@ function drawMatrix() {
                    .sort((a, b) => a[column] - b[column]);
   const where = `${precision()}, ${state()}, ${device()}`;
   if (!rows.length) {
-    $("times").replaceChildren(element("p", {
-      className: "note",
-      textContent: `Nothing is measured: ${where}, and the filters for kernel and step.`
-    }));
+    $("times").replaceChildren(
+        note(`Nothing is measured: ${where}, and the filters for kernel and step.`));
     $("times-caption").textContent = "";
     return;
   }
@@ -359,8 +337,7 @@ function drawMatrix() {
       baseline, moved ? ["copy", "moved"] : ["copy"]);
 }
 
-// --- All measurements
-// -------------------------------------------------------------------------------------
+// --- All measurements ----------------------------------------------------------------
 
 const HEIGHT = 26;  // of a row, as in page.css
 // What follows from fields; those that a record has, and its table names, stand around them.
@@ -508,8 +485,7 @@ function say(text, wrong = false) {
   close.addEventListener("click", () => $("message").replaceChildren());
   $("message").replaceChildren(element("p", {className: wrong ? "wrong" : ""}, text), close);
 }
-// --- Start
-// ------------------------------------------------------------------------------------------------
+// --- Start ---------------------------------------------------------------------------
 
 function options(id, words, all) {
   const select = $(id), kept = select.value;
