@@ -173,8 +173,9 @@ class LastWords:
         self.thread.start()
 
     def read(self):
-        while piece := self.stream.read1(4096):
-            self.text = (self.text + piece)[-4096:]
+        with self.stream:
+            while piece := self.stream.read1(4096):
+                self.text = (self.text + piece)[-4096:]
 
     def of_abort(self):
         self.thread.join(5)

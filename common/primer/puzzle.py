@@ -22,11 +22,11 @@ import kit  # noqa: E402
 from build import compile_sources  # noqa: E402
 from check import NotJudged, ask_judge, indented, measured, sentences, tidy, verdict_on_target  # noqa: E402
 from exercises import ExerciseError, read_target, source_text  # noqa: E402
+from flags import flags_of_compiler  # noqa: E402
 
 BUILT = ROOT / "build/cpu/primer"
 SECONDS, CPU_SECONDS = 60, 5  # for all runs of a puzzle, which take less than one
 NEVER_ENDS = "it does not come to its end: a loop that some thread never leaves"
-UNSET = r":(\d+):\d+: warning: (.*used uninitialized)"
 
 
 def is_program(file):
@@ -74,7 +74,7 @@ class Compiled:
             return False, str(error)
         (source / self.file.name).write_text(text, encoding="utf-8")
         good, text = compile_sources(self.kit, source, self.directory / "objects")
-        return good, text.replace(f"{source}/", "")
+        return good, text.replace(f"{source.relative_to(ROOT)}/", "")
 
     def targets(self):
         """Those of puzzles.ini."""
@@ -94,8 +94,8 @@ class Compiled:
         runner = ["prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}", "--", self.program]
         question = {"puzzle": number, "seconds": SECONDS}
         lines = ask_judge(self.kit / "judge", runner, question, SECONDS)
-        unset = re.findall(UNSET, re.sub("[‘’]", "'", said))
-        warned = [f"  WARNING line {line}: {text}; it holds anything" for line, text in unset]
+        unset = flags_of_compiler(said, self.file.name, self.file.name)
+        warned = [f"  WARNING line {f.line}: {f.construct}; it holds anything" for f in unset]
         solved, text = self.describe(lines)
         return solved and not warned, "\n".join([*dict.fromkeys(warned), *text])
 
