@@ -11,10 +11,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PRIMER, ROOT = HERE.parent, HERE.parents[2]
-sys.path.insert(0, str(PRIMER))
+sys.path[:0] = [str(PRIMER), str(ROOT / "common/coursework")]
 
 import launches  # noqa: E402
 import program  # noqa: E402
+from mine import write_if_new  # noqa: E402
 
 
 def run(source, **settings):
@@ -24,6 +25,14 @@ def run(source, **settings):
     how = {"env": {**os.environ, **settings}, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, str(PRIMER / "program.py")], **how)
     return done.returncode, done.stdout + done.stderr
+
+
+def wrong_programs():
+    """The files of wrong_programs.md."""
+    text, place = (HERE / "wrong_programs.md").read_text(encoding="utf-8"), ROOT / "build/bodies"
+    for name, source in re.findall(r"(?ms)^## (\w+)\n\n```cpp\n(.*?)^```", text):
+        write_if_new(place / f"{name}.cu", source)
+        yield place / f"{name}.cu"
 
 
 ECHO = """__global__ void put(int* a) { *a = 5; }
@@ -47,7 +56,7 @@ class Programs(unittest.TestCase):
         program.make("program-command")  # compiles what all are linked with
 
     def test_programs_as_courses_hand_them_out(self):
-        files = sorted((HERE / "programs").glob("*.cu"))
+        files = [*sorted((HERE / "programs").glob("*.cu")), *wrong_programs()]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             results = list(pool.map(run, files))
         for file, (status, output) in zip(files, results, strict=True):
