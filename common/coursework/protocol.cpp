@@ -107,15 +107,11 @@ Reply read_reply(std::string_view text) try {
   reply.answer = text_of(json, "answer");
   reply.remarks = remarks_of(json, "remarks");
   reply.if_wrong = remarks_of(json, "if_wrong");
-  if (reply.answer == "refused" || reply.answer == "failed") {
+  if (reply.answer == "refused" || reply.answer == "failed" || reply.answer == "wrong") {
     reply.text = text_of(json, "text");
     return reply;
   }
   if (!reply.is_done()) throw ProtocolError("an answer of no known kind");
-  for (const Json& array : list_of(json, "arrays", kMostCounts)) {
-    reply.arrays.emplace_back(text_of(array, "name"), number_of(array, "size"));
-    if (reply.arrays.back().second > kMostAnswer) throw ProtocolError("an array is too large");
-  }
   for (const Json& count : list_of(json, "counts", kMostCounts)) {
     reply.counts.push_back(count_of(count));
   }

@@ -8,7 +8,7 @@
 //   judge -> runner   MessagePack: a matrix, which is not answered, what to multiply (Product), or
 //                     how to run the puzzle that the runner is linked with (PuzzleRun)
 //   runner -> judge   first kHello; then for each product or run one answer, as JSON text, and
-//                     where that says "done", y or the puzzle's arrays
+//                     where that says "done", y (of a puzzle: nothing)
 //
 // A frame is its length (4 bytes) and as many bytes; both processes run on one machine, so numbers
 // in arrays are in its own byte order.
@@ -95,12 +95,9 @@ std::optional<std::string> receive_frame(int file, std::size_t limit, const Wait
 
 // An answer, checked.
 struct Reply {
-  std::string answer;  // "done", "refused" or "failed"
-  std::string text;    // of the latter two: why; printable
-  std::string y;       // of the first: the elements' bytes, as doubles;
-  std::vector<std::pair<std::string, std::size_t>>
-      arrays;                    // of a puzzle, with their sizes: y has
-                                 // the elements of each, then those that it should have;
+  std::string answer;            // "done", "refused", "failed", or "wrong": a puzzle's array is
+  std::string text;              // of the latter three: why; printable
+  std::string y;                 // of the first: the elements' bytes, as doubles;
   std::vector<Json> counts;      // if they were asked for, what a line of a kernel asked of one
                                  // array in one way,
   std::uint64_t steps = 0;       // requests of the busiest warp, over all launches,

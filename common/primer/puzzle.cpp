@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -17,25 +19,24 @@
 namespace primer {
 namespace {
 
-std::vector<Outcome> outcomes;  // what expect() has seen in this run
-int given = 0;                  // the number on the command line
+std::string wrong;                        // what expect() has found in this run
+int given = 0;                            // the number on the command line
+constexpr std::size_t kMostIndices = 12;  // of wrong elements that are listed
 
 }  // namespace
 
-std::vector<Outcome> run(int argument) {
+std::string run(int argument) {
   given = argument;
-  outcomes.clear();
+  wrong.clear();
   puzzle();
-  return outcomes;
+  return wrong;
 }
 
 void write_trace(const std::string& program, const std::string& path) {
   spmv::Record record;
   spmv::record_trace(record, std::size_t{64} << 20, "h200", [&] {
     try {
-      for (const Outcome& outcome : run(0)) {
-        if (outcome.got != outcome.expected) record.failure = outcome.name + " is wrong";
-      }
+      record.failure = run(0);
     } catch (const spmv::device::DeviceError& error) {
       record.failure = error.what();
     }
@@ -90,7 +91,19 @@ template <typename T>
 void expect(const Array<T>& array, const std::vector<T>& expected) {
   const std::vector<T> got = array.download();
   if (got.size() != expected.size()) throw std::logic_error("expect: sizes differ");
-  outcomes.push_back({array.name(), {got.begin(), got.end()}, {expected.begin(), expected.end()}});
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!(got[i] == expected[i])) others.push_back(i);
+  }
+  if (others.empty() || !wrong.empty()) return;
+  const std::size_t first = others.front();
+  const auto listed = others.begin() + std::min(others.size(), kMostIndices);
+  const double held = got[first], wanted = expected[first];
+  wrong = fmt::format(
+      "{}[{}] {}; {} is expected. {} of {} elements are wrong: {}{}.", array.name(), first,
+      std::isnan(held) ? "was never written, or was computed from NaN" : fmt::format("is {}", held),
+      wanted, others.size(), got.size(), fmt::join(others.begin(), listed, ", "),
+      listed == others.end() ? "" : " and others");
 }
 template void expect(const Array<float>&, const std::vector<float>&);
 template void expect(const Array<int>&, const std::vector<int>&);

@@ -2,18 +2,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace primer {
 
-// An array of which the puzzle said what it should hold.
-struct Outcome {
-  std::string name;
-  std::vector<double> got, expected;
-};
-
+// What is wrong with the first array that does not hold what the puzzle expects; "" if all do.
 // (Null in a runner without a puzzle.)
-[[gnu::weak]] std::vector<Outcome> run(int argument);
+[[gnu::weak]] std::string run(int argument);
 // Records a run, and writes it as a line of JSON for common/watch.
 [[gnu::weak]] void write_trace(const std::string& program, const std::string& path);
 
