@@ -10,17 +10,16 @@
 namespace spmv::coursework {
 namespace {
 
-constexpr int kLookEveryMs = 250;
-
 // Reads `size` bytes, or as many as there are before the end; returns how many.
-std::size_t receive(int file, char* data, std::size_t size, const Waits& waits) {
+std::size_t receive(int file, char* data, std::size_t size, std::optional<Clock::time_point> end) {
   std::size_t got = 0;
   while (got < size) {
-    if (waits) {
+    if (end) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end - Clock::now());
       pollfd waiting{file, POLLIN, 0};
-      const int ready = poll(&waiting, 1, kLookEveryMs);
-      if (ready <= 0 && (ready == 0 || errno != EINTR) && !waits()) throw TimedOut();
-      if (ready <= 0) continue;
+      const int ready = left.count() > 0 ? poll(&waiting, 1, static_cast<int>(left.count())) : 0;
+      if (ready == 0) throw TimedOut();
+      if (ready < 0) continue;
     }
     const ssize_t bytes = read(file, data + got, size - got);
     if (bytes < 0 && errno == EINTR) continue;
@@ -88,14 +87,15 @@ bool send_frame(int file, std::string_view bytes) {
   return true;
 }
 
-std::optional<std::string> receive_frame(int file, std::size_t limit, const Waits& waits) {
+std::optional<std::string> receive_frame(int file, std::size_t limit,
+                                         std::optional<Clock::time_point> end) {
   std::uint32_t length = 0;
-  const std::size_t got = receive(file, reinterpret_cast<char*>(&length), sizeof length, waits);
+  const std::size_t got = receive(file, reinterpret_cast<char*>(&length), sizeof length, end);
   if (got == 0) return {};
   if (got < sizeof length) throw ProtocolError("a frame was cut off");
   if (length > limit) throw ProtocolError("a frame is too long");
   std::string bytes(length, '\0');
-  if (receive(file, bytes.data(), length, waits) < length) {
+  if (receive(file, bytes.data(), length, end) < length) {
     throw ProtocolError("a frame was cut off");
   }
   return bytes;

@@ -14,9 +14,9 @@
 // in arrays are in its own byte order.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -84,14 +84,14 @@ struct PuzzleRun {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PuzzleRun, puzzle, counted, order)
 
-// Asked now and then while nothing arrives: whether to go on waiting.
-using Waits = std::function<bool()>;
+using Clock = std::chrono::steady_clock;
 
 // Writes all of a frame, or returns false: the other end is closed.
 bool send_frame(int file, std::string_view bytes);
 // The next frame, of at most `limit` bytes (else ProtocolError). Empty: the other end was closed
-// between two frames. Throws TimedOut if `waits` says no; without one it waits for ever.
-std::optional<std::string> receive_frame(int file, std::size_t limit, const Waits& waits = {});
+// between two frames. Throws TimedOut at `end`; without one it waits for ever.
+std::optional<std::string> receive_frame(int file, std::size_t limit,
+                                         std::optional<Clock::time_point> end = {});
 
 // An answer, checked.
 struct Reply {
