@@ -13,7 +13,7 @@ in_common = $(wildcard $(addprefix $(ROOT)/common/,$(1)))
 
 # Matrices are generated here; what reads, writes and describes files is left out.
 generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogue.cpp load.cpp \
-  matrix_market.cpp row_source.cpp statistics.cpp)),$(call in_common,sparse/*.cpp))
+  matrix_market.cpp npz.cpp row_source.cpp statistics.cpp)),$(call in_common,sparse/*.cpp))
 judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp protocol.cpp drawing.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp harness/time_model.cpp \
