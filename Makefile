@@ -29,8 +29,10 @@ endif
 
 $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEPS)))
 	$(link)
+C_INTERFACE := $(ROOT)/06_pcsr/one_pass/c_interface.cu
 $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
-$(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(TEST_SOURCES) $(call stage_sources,$(STEPS)) $(call step_test_sources,$(STEPS)))
+$(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(TEST_SOURCES) $(call stage_sources,$(STEPS)) $(call step_test_sources,$(STEPS)) \
+  $(C_INTERFACE))
 	$(link)
 
 # The common program with kernels that are wrong: it must find them out.
@@ -74,7 +76,8 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 	  echo '      make help                       everything else')
 
 # The steps' tests, which carry their numbers as tags, and all others ([.] are hidden tests, which other tests call) run
-# beside the scripts: each of the three keeps one processor busy.
+# beside the scripts: each of the three keeps one processor busy. STEP_TESTS= leaves out what the steps' own
+# make test runs.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
 STEP_TESTS = $(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))'
 test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
@@ -86,8 +89,8 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MP
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLES) || status=1; \
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
-	  SOLVER=$(SOLVER) bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
-	  $(if $(HAVE_MPI),bash 10_multigpu/mpi/hosts.sh $(SPMV_MPI) '$(firstword $(MPIRUN))' || status=1;) \
+	  $(if $(STEP_TESTS),SOLVER=$(SOLVER) bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1;) \
+	  $(if $(and $(STEP_TESTS),$(HAVE_MPI)),bash 10_multigpu/mpi/hosts.sh $(SPMV_MPI) '$(firstword $(MPIRUN))' || status=1;) \
 	  wait $$tests || status=1; wait $$steps || status=1; cat $(OUT)/tests.log $(OUT)/steps.log; exit $$status
 
 # EXERCISE: another one than the next, by the beginning of its name. ONCE=1: once, without waiting for changes.
@@ -147,7 +150,7 @@ counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
-build-programs: $(SPMV) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))
+build-programs: $(SPMV) $(EXAMPLES) $(call object,$(C_INTERFACE)) $(if $(HAVE_MPI),$(SPMV_MPI))
 
 # What clang++ would be told on the CPU backend: tools that read the file do not know all of g++'s options, nor nvcc's.
 compile_commands:  ## build/compile_commands.json, for clangd, clang-tidy and editors

@@ -208,8 +208,8 @@ TEST_SOURCES += $(addprefix $(ROOT)/common/coursework/,drawing.cpp protocol.cpp)
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 # A step is its .cu and .cpp files; test*.cu are its tests. What it calls of Thrust is in thrust.cu,
-# of CUB, which is for GPUs alone, in cub.cu. Step 10 has programs of their own.
-NO_STAGE := %/minimal.cu %/conjugate_gradients.cu %/solvers_compared.cu $(if $(HAVE_THRUST),,%/thrust.cu) $(if $(filter cpu,$(BACKEND)),%/cub.cu)
+# of CUB, which is for GPUs alone, in cub.cu. Step 10 has programs of their own, step 06 a library for other languages.
+NO_STAGE := %/minimal.cu %/conjugate_gradients.cu %/solvers_compared.cu %/c_interface.cu $(if $(HAVE_THRUST),,%/thrust.cu) $(if $(filter cpu,$(BACKEND)),%/cub.cu)
 # What a step has besides its kernels may be in a folder of its own, which is compiled with it.
 STEP_FOLDERS := 06_pcsr/one_pass 08_formats_ell_hyb_dia/markov
 folders = $(foreach s,$(1),$(s) $(filter $(s)/%,$(STEP_FOLDERS)))
