@@ -27,25 +27,16 @@ def line_of(trace, instruction):
     return trace["places"][instruction["place"]][1]
 
 
+def place_of(trace, instruction, warp, block, lane=""):
+    return f"line {line_of(trace, instruction)}, {lane}warp {warp}, block {block}"
+
+
 def wrong_moment(trace):
     """(event number or None, sentence) of a product that is not right; None if there is nothing to
     see."""
     failure = next((event[1] for event in trace["events"] if event[0] == "failure"), None)
     if failure:
-        place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
-        what = failure[place.end() :].partition(": ")[2] if place else failure
-        found = None
-        for number, at, instruction, _, lanes, _ in traces.requests(trace):
-            if place and (line_of(trace, instruction), *at[1:]) == (
-                int(place[1]),
-                int(place[2]),
-                int(place[3]) // 32,
-            ):
-                found = number if int(place[3]) % 32 in lanes else found
-        if not place:
-            return found, re.sub(r"^kernel .*?, (?=block \()", "", failure)
-        where = f"line {place[1]}, lane {int(place[3]) % 32} of warp {int(place[3]) // 32}, block {place[2]}"
-        return found, f"{where}: {what}"
+        return failed_moment(trace, failure)
     if not trace["wrong_rows"] or not any(True for _ in traces.requests(trace)):
         return None
     row, expected, got = (trace["wrong_rows"][0][name] for name in ("row", "expected", "got"))
@@ -54,25 +45,33 @@ def wrong_moment(trace):
         if instruction["access"] != "load" and array["name"] == "y":
             for lane, address in zip(lanes, addresses):
                 if address // instruction["size"] == row:
-                    last = (
-                        number,
-                        f"line {line_of(trace, instruction)}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]",
-                    )
-    digits = next(
-        (n for n in range(6, 17) if got is None or f"{got:.{n}g}" != f"{expected:.{n}g}"), 17
-    )
+                    last = number, place_of(trace, instruction, warp, block, f"lane {lane} of ")
+    shown = (n for n in range(6, 17) if got is None or f"{got:.{n}g}" != f"{expected:.{n}g}")
+    digits = next(shown, 17)
     expected = f"{expected:.{digits}g}"
     if last is None:
         return None, f"no lane writes y[{row}], which should be {expected}"
+    what = f"{last[1]}: the last to write y[{row}], which is"
     if got is not None:
-        return last[0], f"{last[1]}, which is {got:.{digits}g} and should be {expected}"
-    read = line_that_reads(trace, "y", row)
-    because = (
-        f": line {read} reads it, and it holds NaN; where beta is 0, y must not be read"
-        if read
-        else ""
-    )
-    return last[0], f"{last[1]}, which is nan and should be {expected}{because}"
+        return last[0], f"{what} {got:.{digits}g} and should be {expected}"
+    because, read = "", line_that_reads(trace, "y", row)
+    if read:
+        because = f": line {read} reads it, and it holds NaN; where beta is 0, y must not be read"
+    return last[0], f"{what} nan and should be {expected}{because}"
+
+
+def failed_moment(trace, failure):
+    """The last request that the thread made on the line at which simt stopped it."""
+    place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
+    if not place:
+        return None, re.sub(r"^kernel .*?, (?=block \()", "", failure)
+    line, block, thread = map(int, place.groups())
+    found = None
+    for number, at, instruction, _, lanes, _ in traces.requests(trace):
+        there = (line_of(trace, instruction), *at[1:]) == (line, block, thread // 32)
+        found = number if there and thread % 32 in lanes else found
+    what = failure[place.end() :].partition(": ")[2]
+    return found, f"line {line}, lane {thread % 32} of warp {thread // 32}, block {block}: {what}"
 
 
 def line_that_reads(trace, name, index):
@@ -92,13 +91,11 @@ def worst_moment(trace):
             continue
         counts = trace["counts"][number]
         excess = counts["sectors"] - counts["ideal_sectors"]
-        if excess > 0 and (found is None or excess > found[0]):
-            found = (
-                excess,
-                number,
-                f"line {line_of(trace, instruction)}, warp {warp}, block {block}: {len(lanes)} lanes {instruction['access']} {array['name']}, "
-                f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do",
-            )
+        if excess > (found[0] if found else 0):
+            place = place_of(trace, instruction, warp, block)
+            what = f"{len(lanes)} lanes {instruction['access']} {array['name']}"
+            sectors = f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do"
+            found = excess, number, f"{place}: {what}, {sectors}"
     return found
 
 
