@@ -167,6 +167,8 @@ void print_cpu_table(std::ostream& out, const MatrixReport& report) {
     } else if (record.traffic.empty()) {
       add({record.warm ? number(gflops(record, record.warm->median)) + " GFLOP/s" : "",
            record.warm ? "on this CPU" : "", needed});
+    } else if (!record.estimate) {
+      continue;  // of a trace
     } else {
       const TrafficSums sums = sum_traffic(record);
       const double moved = static_cast<double>(sums.all.sectors) * 32;
