@@ -38,7 +38,7 @@ class Flag:
 
 # What CUDA's built-ins call of simt (builtins.hpp, cuda_atomic.hpp, groups.hpp), demangled.
 CUDA = re.compile(
-    r"simt::(collective|barrier|yield|fence|read_only_load|wait_for_previous_grid|trap|nanoseconds|texture_fetch|grid_sync|atomic_\w+)\(|"
+    r"simt::(collective|barrier|yield|fence|acquire|read_only_load|wait_for_previous_grid|trap|nanoseconds|texture_fetch|grid_sync|atomic_\w+)\(|"
     r"(thread|block)Idx$|(block|grid)Dim$|__\w+\("
 )
 # What the compiler calls of its own: long arithmetic, guards, what it observes accesses with (copies, too).
