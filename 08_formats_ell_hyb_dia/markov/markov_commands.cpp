@@ -175,7 +175,7 @@ class Workload {
     for (const Outcome<T>& o : outcomes) {
       if (o.good()) continue;
       fmt::print("{} {}: {}\n", o.product.kernel.name,
-                 o.product.unsuitable ? "does not suit this matrix" : "FAILED", o.verdict.failure);
+                 o.product.unsuitable ? "is unsuitable" : "FAILED", o.verdict.failure);
     }
     print_likeliest(outcomes);
   }
