@@ -222,7 +222,9 @@ def caption(data, gaps, number, table, found, sizes, names):
         f"The paper does not say of how many products its times are; {PRODUCTS} fit its text (table {table}). "
         f"Matrices in the order of their nonzeros{order} {' '.join(parts)}"
     )
-    over = [(milliseconds(r, quartile="upper") / milliseconds(r), r["matrix"]) for r in gaps.found]
+    over = [
+        (milliseconds(r, quartile="upper") / milliseconds(r), r["matrix"]) for r in gaps.records()
+    ]
     if uneven := {matrix for ratio, matrix in over if ratio > 1.5}:
         said_of = f"On {style.listed(sorted(uneven))} the slowest of the processes took up to"
         most = f"{cell(max(over)[0])} times as long as the median"

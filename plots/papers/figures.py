@@ -19,7 +19,7 @@ import lightspmv
 import ours
 import style
 from record_format import write_whole
-from records import ROOT, Data, code_note
+from records import ROOT, Data
 
 DEVICE = "NVIDIA_H200"  # whose figures the pages show
 MODULES = {"Ours": ours, **{module.PAPER: module for module in (he_gao, bylina, lightspmv, godwin)}}
@@ -36,9 +36,9 @@ def draw(name, data):
         return None, [
             f"Of what this figure compares {gaps.share():.0%} was measured on {data.device}; `{style.COMMAND}` makes the records."
         ]
+    if figure:
+        gaps.mark(figure)
     notes = gaps.notes() if figure or gaps.asked or gaps.remarks else [style.not_measured(data)]
-    if figure and code_note(gaps.found):
-        style.other_code(figure)
     return figure, notes
 
 

@@ -269,9 +269,12 @@ def parallel_panel(axes, number, theirs, own, best, sources):
     lines = [(theirs, style.VERMILLION, "-"), (own, style.BLUE, "-")]
     if exchange:
         lines.append((best, style.BLACK, "--"))
-    for found, colour, dashes in lines:
-        if found:
-            axes.axhline(mean_percent(found), color=colour, linewidth=1.1, linestyle=dashes)
+    lines = [(mean_percent(found), *look) for found, *look in lines if found]
+    for mean, colour, dashes in lines:
+        axes.axhline(mean, color=colour, linewidth=1.1, linestyle=dashes)
+        side = "bottom" if mean == max(lines)[0] else "top"
+        beside = mean + (1 if side == "bottom" else -1.5)
+        style.at_edge(axes, beside, f"{mean:.0f}%", color=colour, va=side)
     axes.set(xscale="log", ylim=(-2, 118))
     axes.set_title(
         f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication"
@@ -348,18 +351,20 @@ def parallel_figure(data, gaps):
     )
     for axes, number in zip(panels.flat, shown):
         parallel_panel(axes, number, theirs[number], own[number], best[number], sources)
+    axes.set_xlim(right=2.5 * axes.get_xlim()[1])  # room for the means
     style.decimal(axes.xaxis)
     figure.supylabel("parallel efficiency, %", fontsize=style.SMALLEST)
     figure.supxlabel("milliseconds of a product on one GPU", fontsize=style.SMALLEST)
-    entries = [(style.sample("D", style.VERMILLION, "-"), f"PCSR-II, {GPU}s, and its mean")]
+    ours = f"{style.brief(data.device)}s"
+    entries = [(style.sample("D", style.VERMILLION, "-"), f"{GPU}s")]
     if measured:
-        named = f"PCSR-II, {style.brief(data.device)}s, and its mean"
-        entries += [(style.sample("o", style.BLUE, "-"), named)]
-        entries += [(style.sample(line="--"), "mean of our fastest way")]
+        entries += [(style.sample("o", style.BLUE, "-"), ours)]
+        entries += [(style.sample(line="--"), "our fastest way")]
         entries += style.source_key(sources.values(), style.BLUE)[-1:]
-    style.legend(figure, entries, 3)
-    every = [item for n in shown for each in found[n] for item in each.items()]
-    gaps.found += [r for (m, way), r in every if m in names and way == "II"]
+    style.legend(figure, [*entries, (style.sample(), "lines: means")])
+    for label, which in ((ours, 0), ("our fastest way", 1)):
+        of = [item for n in shown for item in found[n][which].items()]
+        gaps.shows(label, [r for (m, way), r in of if m in names and way == "II"])
     sources = {m: sources.get(m) or data.source(m) for m in names if sources}
     parallel_notes(data, gaps, found, names, sources)
     return figure

@@ -91,7 +91,8 @@ def copy_share(data, gaps):
         key: {m: 100 * bandwidth(r, state="cold") / copy for m, r in of.items()}
         for key, of in records.items()
     }
-    gaps.shows(*records.values())
+    for (_, step), of in records.items():
+        gaps.shows(STEPS[step], of.values())
     names = {name for of in shares.values() for name in of}
     gaps.without_names.update(names)
     steps = sorted({step for _, step in shares}, key=lambda step: step or 99)
@@ -196,7 +197,9 @@ def ladder(data, gaps):
         "GFLOP/s in % of the row-free CSR baseline (dashed; not a limit)", fontsize=style.SMALLEST
     )
     ladder_notes(data, gaps, found, every)
-    gaps.shows(*every.values())
+    for best in every.values():
+        for step, record in best.items():
+            gaps.shows(STEPS[step], [record])
     return figure
 
 
@@ -332,7 +335,7 @@ def speedup(fixed):
                 axes.set_yticks([0.7, 1, 1.5, 2], ["0.7", "1", "1.5", "2"])
                 axes.set_yticks([], minor=True)
         figure.supxlabel("microseconds of our product", fontsize=style.SMALLEST)
-        figure.supylabel("time of cuSPARSE / time of ours", fontsize=style.SMALLEST)
+        figure.supylabel(f"time of cuSPARSE / {COMPARED[fixed]}", fontsize=style.SMALLEST)
         style.legend(
             figure,
             [
@@ -362,7 +365,7 @@ def speedup_notes(gaps, fixed, groups):
         + rivals
         + f"Its versions: {' and '.join(versions)}. Every matrix: table of TABLES.md."
     )
-    gaps.found += [own for of in groups for _, own, _ in of.values()]
+    gaps.shows(COMPARED[fixed], [own for of in groups for _, own, _ in of.values()])
 
 
 def speedup_table(data):
@@ -421,8 +424,9 @@ def factors(data, gaps):
     for name in data.matrices:
         found = {k: data.fastest(name, "f64", patterns) for k, (patterns, *_) in PROFILED.items()}
         if all(found[k] or data.is_refused(name, "f64", PROFILED[k][0]) for k in found):
-            gaps.found += filter(None, found.values())
             times = {k: milliseconds(r) for k, r in found.items() if r}
+            for label in times:
+                gaps.shows(label, [found[label]])
             least = min(times.values())
             every[data.source(name)][name] = {k: ms / least for k, ms in times.items()}
     return {source: of for source, of in every.items() if of}
@@ -478,7 +482,9 @@ def break_even(data, gaps):
     """On how many real files setup and preprocess of a format are repaid against csr_vector, and
     after how many products."""
     alone = {key: r for key, r in data.times.items() if r.get("alone") and r["source"] == "file"}
-    gaps.found += [r for r in alone.values() if r["kernel"] in (*PREPARED, BASE)]
+    for (_, _, k), r in alone.items():
+        if k in (*PREPARED, BASE):
+            gaps.shows(k, [r])
     matrices = [m for m, _, k in alone if k == BASE]
     if not matrices:
         gaps.remark(
@@ -489,7 +495,6 @@ def break_even(data, gaps):
         k: [(alone[m, "f64", k], alone[m, "f64", BASE]) for m in matrices if (m, "f64", k) in alone]
         for k in PREPARED
     }
-    gaps.found += [r for of in pairs.values() for pair in of for r in pair]
     counts = {k: [n for pair in of if (n := paid_off(*pair))] for k, of in pairs.items()}
     soon = {k: sum(n <= 100 for n in of) for k, of in counts.items()}
     best = max(soon, key=soon.get)

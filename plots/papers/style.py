@@ -1,6 +1,7 @@
 """How all figures look: one column wide, a message as the title, colours that everybody can tell apart, marks, files."""
 
 import io
+import re
 import textwrap
 from statistics import quantiles
 
@@ -61,7 +62,7 @@ class Gaps:
     """What a figure would show and has no record of; ends as a note below it."""
 
     def __init__(self, data):
-        self.data, self.asked, self.remarks, self.found = data, {}, [], []
+        self.data, self.asked, self.remarks, self.found, self.dagger = data, {}, [], {}, ""
         self.without_names = set()  # matrices that are shown without their names
 
     def find(self, series, matrix, precision, patterns, gpu=True, state="warm"):
@@ -70,12 +71,33 @@ class Gaps:
         refused = record is None and self.data.is_refused(matrix, precision, patterns)
         state = "refused" if refused else "missing" if record is None else "there"
         self.asked.setdefault((series, ",".join(patterns)), {})[matrix, precision] = state
-        self.found += [record] if record else []
+        self.shows(series, [record] if record else [])
         return record
 
-    def shows(self, *groups):
-        """Notes records that a figure shows: the values of dictionaries."""
-        self.found += [record for of in groups for record in of.values()]
+    def shows(self, label, records):
+        """Notes records that a figure shows under a label."""
+        self.found.setdefault(label, []).extend(records)
+
+    def records(self):
+        return sum(self.found.values(), [])
+
+    def mark(self, figure):
+        """Puts a dagger behind labels of what was measured with other code."""
+        from matplotlib.text import Text
+
+        stale = [re.escape(label) for label, of in self.found.items() if code_note(of)]
+        label = re.compile(rf"(^|against |/ of |/ )({'|'.join(stale)})(?=$|[\n:,]| [(/])")
+        for text in figure.findobj(Text) if stale else []:
+            marked = label.sub(r"\1\2 †", text.get_text())
+            if marked != text.get_text():
+                text.set_text(marked)
+                self.dagger = "† "
+        for axes in figure.axes if stale else []:  # labels of rows are of a list
+            names = [text.get_text() for text in axes.get_yticklabels()]
+            marked = [label.sub(r"\1\2 †", name) for name in names]
+            if marked != names:
+                axes.set_yticks(axes.get_yticks(), marked)
+                self.dagger = "† "
 
     def share(self):
         """Of all that was asked for, how much was measured or refused; 1 if nothing was asked
@@ -88,7 +110,7 @@ class Gaps:
             self.remarks.append(text)
 
     def notes(self):
-        lines = [*self.remarks, *code_note(self.found)]
+        lines = [*self.remarks, *(self.dagger + note for note in code_note(self.records()))]
         asked = [(m, state) for of in self.asked.values() for (m, _), state in of.items()]
         everything, shown = {m for m, _ in asked}, {m for m, state in asked if state == "there"}
         drawn = shown | self.without_names
@@ -274,12 +296,6 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     entries += [(sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"), (hollow(), BOX)]
     legend(figure, [*entries, (sample("o", BLACK, markersize=3.4), "real file")])
     return figure
-
-
-def other_code(figure):
-    """Says at the bottom that the caption names kernels which have changed since."""
-    label = figure._supxlabel or figure.axes[-1].xaxis.label
-    label.set_text(f"{label.get_text()}\n† older code: see the caption")
 
 
 def marks_in(axes):
