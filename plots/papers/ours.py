@@ -282,27 +282,38 @@ def is_drawn(data, name):
     return group_of(data, name) in ("real files", "large, by definition")
 
 
+PALE = "#9dbdd6"
+SMALL = {"markersize": 3, "zorder": 1}
+RING = {**style.MARK, "fillstyle": "none", "markersize": 8, "clip_on": False}
+
+
 def speedup_panel(axes, of, data):
-    """Ratios of one class over the time of our product; of the matrices that have no mark, a band
-    and its median."""
-    marks = {m: (1e3 * milliseconds(own), r) for m, (r, own, _) in of.items() if is_drawn(data, m)}
-    others = [r for m, (r, *_) in of.items() if m not in marks]
+    """Ratios of one class over the time of our product; of the matrices that have no mark, a band,
+    and beside it those of stand-ins."""
+    at = {m: (1e3 * milliseconds(own), r) for m, (r, own, _) in of.items()}
+    worst = min(at.values(), key=lambda xy: xy[1], default=None)
+    marks = {m: xy for m, xy in at.items() if is_drawn(data, m)}
     sources = {m: "file" if group_of(data, m) == "real files" else "generated" for m in marks}
     style.points(axes, marks, sources, style.BLUE, label="each", markersize=4)
-    if others:
-        low, _, high = style.middle_half(others)
+    if others := {m: xy for m, xy in at.items() if m not in marks}:
+        low, _, high = style.middle_half([r for _, r in others.values()])
         axes.axhspan(low, high, color=style.ORANGE, alpha=0.3, linewidth=0)
+        beside = {m: xy for m, xy in others.items() if not low <= xy[1] <= high}
+        for name, xy in beside.items():
+            if group_of(data, name) == "stand-ins" or xy == worst:
+                style.points(axes, {name: xy}, {name: data.source(name)}, PALE, **SMALL)
     axes.axhline(1, color=style.BLACK, linewidth=0.8)
     ratios = [r for r, *_ in of.values()]
     if ratios:
         axes.axhline(geometric_mean(ratios), color=DARK["f32"], linewidth=1.2, linestyle="--")
-        worst, own, _ = min(of.values(), key=lambda each: each[0])
-        axes.plot(1e3 * milliseconds(own), worst, "v", color=style.VERMILLION, **style.MARK)
+        axes.plot(*worst, "ok", **RING)
     ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
     text = "not measured yet"
     if ratios:
-        text = f"{geometric_mean(ratios):.2f} in the mean; ahead on\n{ahead} of {len(ratios)}, worst {min(ratios):.2f}"
-    axes.text(0.03, 0.03, text, transform=axes.transAxes)
+        text = f"{geometric_mean(ratios):.2f} in the mean, worst {min(ratios):.2f};\nahead on {ahead} of {len(ratios)}"
+        if files := list(sources.values()).count("file"):
+            text += f" ({files} real file{'s' * (files > 1)})"
+    axes.text(0.03, 0.02, text, transform=axes.transAxes)
 
 
 def speedup(fixed):
@@ -326,11 +337,14 @@ def speedup(fixed):
         from matplotlib.patches import Patch
 
         panels = figure.subplots(2, 3, sharey=True, squeeze=False)
+        bounds = [1e3 * least for least in reversed(TIME_CLASSES.values())]
         for line, precision in zip(panels, style.PRECISIONS):
-            for axes, name in zip(line, reversed(TIME_CLASSES)):
-                axes.set(xscale="log", yscale="log", ylim=(min(0.55, low), max(2.3, high)))
+            for axes, name, *ends in zip(line, reversed(TIME_CLASSES), bounds, [*bounds[1:], None]):
+                axes.set(xscale="log", yscale="log", ylim=(min(0.48, low), max(2.3, high)))
                 speedup_panel(axes, every[precision].get(name, {}), data)
                 axes.set_title(f"{precision}, {name}")
+                if every[precision].get(name):
+                    axes.set_xlim(*(end or None for end in ends))
                 style.decimal(axes.xaxis)
                 axes.set_yticks([0.7, 1, 1.5, 2], ["0.7", "1", "1.5", "2"])
                 axes.set_yticks([], minor=True)
@@ -340,9 +354,10 @@ def speedup(fixed):
             figure,
             [
                 *style.source_key(["file", "generated"], style.BLUE),
-                (style.sample("v", style.VERMILLION), "the worst of each panel"),
+                (style.sample("o", **RING), "the worst"),
                 (style.sample("", DARK["f32"], "--"), "mean of all"),
-                (Patch(color=style.ORANGE, alpha=0.3), "middle half of those without a mark"),
+                (Patch(color=style.ORANGE, alpha=0.3), "middle half of the others"),
+                (style.sample("o", PALE, fillstyle="none", **SMALL), "stand-in beside it"),
             ],
         )
         speedup_notes(gaps, fixed, groups)
@@ -360,7 +375,7 @@ def speedup_notes(gaps, fixed, groups):
         else "cuSPARSE's: with its sliced ELL and block CSR where those were measured. Matrices: on which other formats of ours were. "
     )
     gaps.remark(
-        "Warm. Times of products alone, without setup and preprocess. Generated, with a mark: the matrices that are large by definition; without a mark: the other generated and the stand-ins. Means: geometric. "
+        "Warm. Times of products alone, without setup and preprocess. Generated, with a mark: the matrices that are large by definition; the others: the rest of the generated, of which the band alone is drawn, and the stand-ins. Means: geometric. "
         "Ahead: the spreads do not overlap. "
         + rivals
         + f"Its versions: {' and '.join(versions)}. Every matrix: table of TABLES.md."
