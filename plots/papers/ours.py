@@ -22,6 +22,14 @@ STEPS = {
     9: "09 CDS",
     0: "cuSPARSE",
 }
+FIXED = "pcsr_one_pass"
+
+
+def step_name(step, records):
+    """A step, with the way of PCSR that the records are of."""
+    return STEPS[step] + ", one pass" * ({r["kernel"] for r in records} == {FIXED})
+
+
 # A kind of matrix, and names to look for; the one with most steps measured is shown.
 KINDS = {
     "2-D grid": ["stencil2d:2000x2000", "stencil2d:1000x1000"],
@@ -91,15 +99,18 @@ def copy_share(data, gaps):
         key: {m: 100 * bandwidth(r, state="cold") / copy for m, r in of.items()}
         for key, of in records.items()
     }
+    steps = sorted({step for _, step in shares}, key=lambda step: step or 99)
+    names_of = {
+        s: step_name(s, [r for p in HUES for r in records.get((p, s), {}).values()]) for s in steps
+    }
     for (_, step), of in records.items():
-        gaps.shows(STEPS[step], of.values())
+        gaps.shows(names_of[step], of.values())
     names = {name for of in shares.values() for name in of}
     gaps.without_names.update(names)
-    steps = sorted({step for _, step in shares}, key=lambda step: step or 99)
     middle = {key: median(of.values()) for key, of in shares.items() if of}
     anywhere = {s: share for (p, s), share in middle.items() if p == "f64" and s not in (8, 9)}
     best = max(anywhere, key=anywhere.get)
-    message = f"Of the steps that take any matrix, {STEPS[best]} comes nearest to a copy: "
+    message = f"Of the steps that take any matrix, {names_of[best]}, comes nearest to a copy: "
     message += f"{anywhere[best]:.0f}% of its bandwidth in double precision"
     message += f"; cuSPARSE reaches {anywhere[0]:.0f}%" * (best != 0 and 0 in anywhere)
     figure = style.new_figure(1.3 + 0.36 * len(steps), message)
@@ -113,7 +124,7 @@ def copy_share(data, gaps):
                 axes.text(1.01, y + up, text, va="center", **edge)
     axes.text(1.01, -0.6, "median (matrices)", transform=axes.get_yaxis_transform(), va="bottom")
     axes.set(xlim=(0, 100), xlabel=f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2")
-    style.rows(axes, [STEPS[step] + " (refuses some)" * (step in (8, 9)) for step in steps])
+    style.rows(axes, [names_of[s] + " (refuses some)" * (s in (8, 9)) for s in steps])
     for step, label in zip(steps, axes.get_yticklabels()):  # bold: what the title compares
         label.set_fontweight("bold" if step in (best, 0) else "normal")
     boxes = [(style.hollow(colour), style.PRECISIONS[p]) for p, colour in HUES.items()]
@@ -130,7 +141,7 @@ def copy_share(data, gaps):
 DARK = {"f32": "#8a5f00", "f64": style.BLUE}  # for text
 
 
-def ladder_panel(axes, best, baseline, first):
+def ladder_panel(axes, best, baseline, first, names):
     """A bar per step: percent of the row-free baseline; the steps `first` are filled."""
     shares = {step: 100 * gflops(r) / baseline for step, r in best.items()}
     for y, step in enumerate(LADDER):
@@ -154,7 +165,7 @@ def ladder_panel(axes, best, baseline, first):
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
         look = {"va": "center", "fontweight": weight, "bbox": white, "zorder": 4}
         axes.text(shares[step] + 5, y, f"{shares[step]:.0f}", **look)
-    style.rows(axes, [STEPS[step] for step in LADDER])
+    style.rows(axes, names)
     axes.axvline(100, color=style.BLACK, linewidth=0.8, linestyle="--")
 
 
@@ -185,11 +196,13 @@ def ladder(data, gaps):
     message += ": no step is the fastest on every kind" * (len(ranked) > 1)
     figure = style.new_figure(5.4, f"{names[0][0].upper()}{names[0][1:]} {message}")
     panels = figure.subplots(2, 3, sharex=True, sharey=True).flat
+    shown = {step: [best[step] for best in every.values() if step in best] for step in LADDER}
+    names = [step_name(step, of) for step, of in shown.items()]
     for axes, (kind, best) in zip(panels, every.items()):
         baseline = next(
             gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"
         )
-        ladder_panel(axes, best, baseline, first[kind])
+        ladder_panel(axes, best, baseline, first[kind], names)
         axes.set_title(f"{kind}\n100% = {baseline:.0f} GFLOP/s")
     axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
     axes.set_xticks(range(0, 151, 50))
@@ -197,9 +210,8 @@ def ladder(data, gaps):
         "GFLOP/s in % of the row-free CSR baseline (dashed; not a limit)", fontsize=style.SMALLEST
     )
     ladder_notes(data, gaps, found, every)
-    for best in every.values():
-        for step, record in best.items():
-            gaps.shows(STEPS[step], [record])
+    for name, of in zip(names, shown.values()):
+        gaps.shows(name, of)
     return figure
 
 
@@ -226,7 +238,6 @@ def ladder_notes(data, gaps, found, every):
 # --- Beside cuSPARSE ------------------------------------------------------------------------------
 
 
-FIXED = "pcsr_one_pass"
 PAPERS_OWN = "the papers' grids and chains"
 GROUPS = ["large, by definition", "real files", "stand-ins", PAPERS_OWN, "other generated"]
 
@@ -459,7 +470,7 @@ def profile(data, gaps):
     safe = min(worst, key=worst.get)
     message = f"{safe} is the safe choice: on {len(of)} {style.SOURCES[first]}s it takes at most "
     message += f"{worst[safe]:.2f} times as long as the fastest of {len(PROFILED)} choices"
-    figure = style.new_figure(3.3, message)
+    figure = style.new_figure(3.6, message)
     panels = figure.subplots(1, len(every), sharey=True, squeeze=False)[0]
     for axes, (source, of) in zip(panels, every.items()):
         for label, (_, colour, dashes, width) in PROFILED.items():
@@ -468,10 +479,15 @@ def profile(data, gaps):
                 axes, [f[label] for f in of.values() if label in f], len(of), LIMIT, **look
             )
         axes.set(xscale="log", xlim=(1, LIMIT), ylim=(0, 101))
+        axes.set_xticks([], minor=True)
+        axes.set_xticks(ticks := [1, 1.5, 2, 3, 5, LIMIT], map(str, ticks))
         axes.set_title(f"{len(of)} {style.SOURCES[source]}{'s' * (source != 'generated')}")
-        style.decimal(axes.xaxis)
-    panels[0].set_ylabel("% of the matrices")
-    figure.supxlabel("at most so many times as long as the fastest", fontsize=style.SMALLEST)
+    if worst[safe] < LIMIT:
+        panels[0].axvline(worst[safe], color=PROFILED[safe][1], linewidth=0.8)
+        look = {"color": PROFILED[safe][1], "ha": "center", "in_layout": False}
+        panels[0].text(worst[safe], 102, f"{worst[safe]:.2f}", **look)
+    panels[0].set_ylabel("% of matrices within that factor")
+    figure.supxlabel("time / time of the fastest", fontsize=style.SMALLEST)
     looks = [
         (style.sample("", colour, dashes, linewidth=width), label)
         for label, (_, colour, dashes, width) in PROFILED.items()
@@ -517,12 +533,14 @@ def break_even(data, gaps):
     message += f"{len(matrices)} real files, the next best on {sorted(soon.values())[-2]}"
     figure = style.new_figure(4, message)
     axes = figure.subplots()
-    for y, (kernel, of) in enumerate(counts.items()):
-        before = 0
+    ranked = sorted(counts, key=soon.get, reverse=True)
+    for y, kernel in enumerate(ranked):
+        of, before = counts[kernel], 0
         for limit, colour in WITHIN.items():
             until = sum(n <= limit for n in of)
             axes.barh(y, until - before, 0.7, before, color=colour, edgecolor="white")
             before = until
+        axes.text(soon[kernel] + 0.3, y, soon[kernel], va="center")
         ties = sum(is_tie(*pair) for pair in pairs[kernel])
         text = f"never on {len(pairs[kernel]) - len(of) - ties}, {ties} tie{'s' * (ties != 1)}"
         if refused := sum((m, "f64", kernel) in data.refused for m in matrices):
@@ -530,8 +548,10 @@ def break_even(data, gaps):
         axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center")
     axes.text(1.02, -0.6, "other real files", transform=axes.get_yaxis_transform(), va="bottom")
     files = f"real files (of {len(matrices)}) on which setup is repaid against {BASE}"
+    files += "; number: within 100 products"
     axes.set(xlim=(0, len(matrices)), xlabel=files)
-    style.rows(axes, PREPARED)
+    style.rows(axes, ranked)
+    axes.get_yticklabels()[ranked.index(FIXED)].set_fontweight("bold")
     said = ("within 10 products", "11 to 100", "after more")
     looks = [style.sample("s", colour, markersize=8) for colour in WITHIN.values()]
     style.legend(figure, list(zip(looks, said)))

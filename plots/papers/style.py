@@ -86,7 +86,7 @@ class Gaps:
         from matplotlib.text import Text
 
         stale = [re.escape(label) for label, of in self.found.items() if code_note(of)]
-        label = re.compile(rf"(^|against |/ of |/ )({'|'.join(stale)})(?=$|[\n:,]| [(/])")
+        label = re.compile(rf"(^|against |/ of |/ )({'|'.join(stale)})(?=$|[\n:;,]| [(/])")
         for text in figure.findobj(Text) if stale else []:
             marked = label.sub(r"\1\2 †", text.get_text())
             if marked != text.get_text():
@@ -219,11 +219,12 @@ def hollow(colour=BLACK):
 
 def profile(axes, factors, count, limit, **look):
     """A curve: on how many percent of `count` matrices something takes at most so many times as
-    long as the fastest, up to `limit` times. `factors`: of those that it was measured on."""
+    long as the fastest, up to `limit` times or all. `factors`: of those that it was measured on."""
     first = sum(factor == 1 for factor in factors)  # on which it is the fastest
     within = sorted(factor for factor in factors if factor <= limit)
     share = [100 * k / count for k in (*range(first, len(within) + 1), len(within))]
-    axes.step([1, *within[first:], limit], share, where="post", **look)
+    end = limit if len(within) < count else within[-1]
+    axes.step([1, *within[first:], end], share, where="post", **look)
 
 
 BOX = "box: middle half, stroke: median, line: all"

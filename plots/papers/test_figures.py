@@ -269,7 +269,7 @@ class Everywhere(Case):
             self.assertTrue(labels, name)
             if name == "break_even":
                 self.assertEqual(len(labels), 1)
-                self.assertTrue(labels.pop().endswith("against csr_vector †"))
+                self.assertTrue("against csr_vector †" in labels.pop())
         table = figures.TABLES["speedup"](self.sets["large"])
         self.assertTrue(any(note.startswith("† Measured with other") for note in table.notes))
         self.assertTrue(any(row[3].endswith(" †") for row in table.rows))
@@ -277,7 +277,8 @@ class Everywhere(Case):
     def test_a_file_has_the_same_bytes_on_every_run(self):
         for form, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
             files = []
-            for figure, _ in (self.draw("profile"), figures.draw("profile", self.sets["large"])):
+            for _ in range(2):
+                figure, _ = figures.draw("profile", self.sets["large"])
                 style.save(figure, self.root, "profile", form)
                 files.append((self.root / f"profile.{form}").read_bytes())
             self.assertTrue(files[0].startswith(magic))
@@ -585,11 +586,13 @@ class Series(Case):
 
         figure, notes = self.draw("break_even")
         self.assertEqual(math.ceil(1.5 / (0.02 * 7000 / 5000)), 54)  # ell's: within 100
-        row = ours.PREPARED.index("ell")
+        names = texts_of(figure.axes[0].get_yticklabels())
+        self.assertEqual({*names[:2]}, {"ell", "csr_adaptive"})  # within 100 products
+        row = names.index("ell")
         bars = [bar for bar in figure.axes[0].patches if abs(bar.get_y() + 0.35 - row) < 0.01]
         self.assertEqual([bar.get_width() for bar in bars], [0, 1, 0])
-        texts = [text.get_text() for text in figure.axes[0].texts]
-        self.assertEqual(texts[row], "never on 0, 0 ties")
+        texts = texts_of(figure.axes[0].texts)
+        self.assertEqual(texts[2 * row : 2 * row + 2], ["1", "never on 0, 0 ties"])
         self.assertIn("Refused: hyb 1.", notes)
         [missing] = [note for note in notes if note.startswith("Not measured: ")]
         self.assertIn("ell 1", missing)
