@@ -83,7 +83,7 @@ def remark(data, table):
     return text
 
 
-def panel(axes, rates, names, sources, title, first):
+def panel(axes, rates, names, title, first):
     """Marks in a row per matrix, all series beside each other within it; those of `first`, the
     fastest in each row, are large."""
     firsts = dict(zip(names, first))
@@ -94,8 +94,10 @@ def panel(axes, rates, names, sources, title, first):
                 for y, m in enumerate(names)
                 if m in rates[name] and (name in firsts.get(m, ())) == large
             }
-            style.points(axes, at, sources, colour, mark, name, markersize=size)
+            look = {"markersize": size, "zorder": 3 if large else 2}
+            style.points(axes, at, dict.fromkeys(at, "file"), colour, mark, name, **look)
     axes.set(xscale="log", title=title, xlabel="GFLOP/s")
+    axes.margins(x=0.1)
     style.decimal(axes.xaxis)
 
 
@@ -135,13 +137,14 @@ def picture(number, table, keep, title):
         now = fastest(found, "f32")
         told = message(now, then, title, style.brief(data.device))
         figure = style.new_figure(1.5 + 0.42 * len(names), told)
-        sources = {m: data.source(m) for m in names}
-        if set(sources.values()) == {"generated"}:  # no marks need to be told apart
+        made = [m for m in names if data.source(m) == "generated"]
+        if made == names:
             gaps.remark("All matrices are generated, as the paper's were.")
-            sources = dict.fromkeys(names, "file")
+        elif made:
+            gaps.remark(f"Generated: {style.listed(made)}.")
         left, right = figure.subplots(1, 2, sharey=True)
-        panel(left, theirs, names, dict.fromkeys(names, "file"), f"{GPU}, 2011", then)
-        panel(right, own, names, sources, data.device, now)
+        panel(left, theirs, names, f"{GPU}, 2011", then)
+        panel(right, own, names, data.device, now)
         for (precision, f), of in found.items():
             if precision == "f32":
                 at = [list(LOOKS).index(f) * 0.14 - 0.28 + names.index(m) for m in of]
@@ -155,11 +158,11 @@ def picture(number, table, keep, title):
             (style.sample(mark, colour), "CPU" if f == "cpu" else f.upper())
             for f, (colour, mark) in LOOKS.items()
         ]
-        fills = style.source_key(sources.values()) if set(sources.values()) != {"file"} else []
-        style.legend(figure, entries + fills)
+        large = style.sample("o", markersize=8), "large: fastest of the row, or a tie"
+        style.legend(figure, [*entries, large])
         gaps.remark(
             f"Large: the fastest of the formats in a row, and what ties with it: {said(then)} on a {GPU}; {said(now) or 'not measured'} here. "
-            "Lines: quartiles."
+            "Marks of formats are full whatever was multiplied. Lines: quartiles."
         )
         best = {
             m: max((own[f][m] for f in FORMATS if m in own[f]), default=math.inf) for m in names

@@ -17,7 +17,6 @@ FORMATS = {
     "CSR": ["cusparse_csr_*", "cusparse_spmvop_*"],
 }
 LOOKS = {"DIA": (style.BLUE, "o"), "ELL": (style.GREEN, "^"), "CSR": (style.BLACK, "s")}
-GRID_COLOURS = [style.BLUE, style.ORANGE, style.BLACK, style.GREEN, style.PURPLE]
 GENERATED = (
     "The grids are generated, as the paper's; of its sizes the text names 64 x 64 x 64 alone."
 )
@@ -153,18 +152,31 @@ def figure8(data, gaps):
         f"it does at {double} points in double precision and at {single} in single precision",
         "bandwidth of CDS / of DIA",
     )
-    for precision, axes in panels.items():
+    for (precision, axes), count in zip(panels.items(), (single, double)):
         axes.axvspan(0.5, 1.5, color=style.GREY, alpha=0.25, linewidth=0)
+        axes.set_title(f"{style.PRECISIONS[precision]}: above 1.0 at {count} points")
         found = over(gaps, every, precision, "DIA", bandwidth, "cold")
-        for (grid, of), mark, colour in zip(found.items(), "o^sDv", GRID_COLOURS):
+        for k, (grid, of) in enumerate(found.items()):
+            kind = grid.split(":")[0]
+            colour, mark = {"stencil2d": (style.BLUE, "o"), "stencil3d": (style.VERMILLION, "s")}[
+                kind
+            ]
+            smaller = sum(other.startswith(kind) for other in list(found)[:k])
             look = {"marker": mark, "color": colour, "linewidth": 1, "markersize": 4.5}
-            axes.plot(list(of), list(of.values()), label=grid, **look)
+            look["markerfacecolor"] = colour if smaller else "white"
+            beside = [dof + 0.1 * (k - (len(found) - 1) / 2) for dof in of]
+            axes.plot(beside, list(of.values()), label=grid, **look)
         axes.set_xlim(left=0.5)
+    bottom, top = axes.get_ylim()
+    for axes in panels.values():
+        axes.axhspan(1, top, color=style.GREEN, alpha=0.1, linewidth=0)
+        style.at_edge(axes, top, "CDS uses more", va="top")
+    axes.set_ylim(bottom, top)
     handles, labels = panels["f64"].get_legend_handles_labels()
     style.legend(figure, list(zip(handles, labels)))
     gaps.remark(
         f"{data.device}. CDS: the paper's, cds_texture. DIA: ours, of step 08; the paper's was Cusp's. Cold: the L2 is flushed before each product. "
-        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. Grey: at 1 degree of freedom the two are one format; the title counts the others. {GENERATED}"
+        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. Grey: at 1 degree of freedom the two are one format; the titles count the others. Full: the larger grids; marks of one number of degrees stand beside each other. {GENERATED}"
     )
     return figure
 

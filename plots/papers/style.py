@@ -293,9 +293,10 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     axes.set_xlim(low, high * (high / low) ** 0.36)  # room for the numbers
     for axes in figure.axes:
         decimal(axes.xaxis)
-    entries = [(sample("D", VERMILLION), f"mean{to_most}, {gpu}")]
-    entries += [(sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}"), (hollow(), BOX)]
-    legend(figure, [*entries, (sample("o", BLACK, markersize=3.4), "real file")])
+    entries = [(sample("D", VERMILLION), f"mean{to_most}, {gpu} (all that is known)")]
+    entries += [(sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}")]
+    entries += [(sample("o", BLACK, markersize=3.4), "real file")]
+    legend(figure, [*entries, (hollow(), f"{brief(data.device)}, {BOX}")], 3)
     return figure
 
 
