@@ -174,8 +174,8 @@ def figure5(data, gaps):
             max((share for _, share in found[label].values()), default=0)
             for label in ("PCSR", "PCSR in one pass")
         )
-        text = f"By our count of bytes, PCSR used at most {most:.0f}% of the bandwidth of a {GPU}; on an {style.brief(data.device)}"
-        return f"{text} it uses at most {here:.0f}%, and in one pass at most {one_pass:.0f}%"
+        text = f"By our count of bytes, PCSR used at most {most:.0f}% of the bandwidth of a {GPU}"
+        return f"{text}; on an {style.brief(data.device)} it uses at most {here:.0f}%, and in one pass at most {one_pass:.0f}%"
 
     def at_most(_, of):
         return f"at most {max(share for _, share in of.values()):.0f}%"

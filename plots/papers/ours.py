@@ -321,7 +321,8 @@ def speedup_panel(axes, of, data):
     ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
     text = "not measured yet"
     if ratios:
-        text = f"{geometric_mean(ratios):.2f} in the mean, worst {min(ratios):.2f};\nahead on {ahead} of {len(ratios)}"
+        text = f"{geometric_mean(ratios):.2f} in the mean, worst {min(ratios):.2f};"
+        text += f"\nahead on {ahead} of {len(ratios)}"
         if files := list(sources.values()).count("file"):
             text += f" ({files} real file{'s' * (files > 1)})"
     axes.text(0.03, 0.02, text, transform=axes.transAxes)
