@@ -46,6 +46,47 @@ inline unsigned __brev(unsigned x) {
   for (int bit = 0; bit < 32; ++bit) reversed |= ((x >> bit) & 1u) << (31 - bit);
   return reversed;
 }
+inline unsigned long long __brevll(unsigned long long x) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+         __brev(static_cast<unsigned>(x >> 32));
+}
+// Four of the eight bytes of x (0 to 3) and y (4 to 7), chosen by the lower three bits of each
+// nibble of `selector`; its fourth bit spreads the byte's sign.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned nibble = selector >> 4 * i & 15u;
+    unsigned byte = static_cast<unsigned>(bytes >> 8 * (nibble & 7u)) & 0xffu;
+    if (nibble & 8u) byte = byte & 0x80u ? 0xffu : 0;
+    result |= byte << 8 * i;
+  }
+  return result;
+}
+// The upper (_l) or lower (_r) word of high:low, shifted by `shift` modulo 32; _lc and _rc shift by
+// at most 32.
+#define SIMT_FUNNEL_SHIFT(name, expression)                                            \
+  inline unsigned name(unsigned low, unsigned high, unsigned shift) {                  \
+    const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low; \
+    return static_cast<unsigned>(expression);                                          \
+  }
+SIMT_FUNNEL_SHIFT(__funnelshift_l, both << (shift & 31u) >> 32)
+SIMT_FUNNEL_SHIFT(__funnelshift_r, both >> (shift & 31u))
+SIMT_FUNNEL_SHIFT(__funnelshift_lc, both << (shift < 32u ? shift : 32u) >> 32)
+SIMT_FUNNEL_SHIFT(__funnelshift_rc, both >> (shift < 32u ? shift : 32u))
+#undef SIMT_FUNNEL_SHIFT
+// The position of the |offset|-th set bit of `mask` from bit `base` on, upwards or, if `offset` is
+// negative, downwards; ~0 if there is none. An offset of 0 asks whether bit `base` is set.
+inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+  if (base > 31) return ~0u;
+  if (offset == 0) return mask >> base & 1u ? base : ~0u;
+  const int step = offset > 0 ? 1 : -1;
+  int left = offset > 0 ? offset : -offset;
+  for (int bit = static_cast<int>(base); bit >= 0 && bit < 32; bit += step) {
+    if ((mask >> bit & 1u) && --left == 0) return static_cast<unsigned>(bit);
+  }
+  return ~0u;
+}
 
 SIMT_UNARY(int, __float_as_int, float, std::bit_cast<int>(x))
 SIMT_UNARY(unsigned, __float_as_uint, float, std::bit_cast<unsigned>(x))
@@ -69,6 +110,25 @@ __extension__ typedef __int128 simt_int128;
 __extension__ typedef unsigned __int128 simt_uint128;
 SIMT_BINARY(long long, __mul64hi, static_cast<simt_int128>(a) * b >> 64)
 SIMT_BINARY(unsigned long long, __umul64hi, static_cast<simt_uint128>(a) * b >> 64)
+// Products of the lower 24 bits.
+inline int __mul24(int a, int b) {
+  const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
+  return static_cast<int>(static_cast<long long>(low(a)) * low(b));
+}
+SIMT_BINARY(unsigned, __umul24, (a & 0xffffffu) * (b & 0xffffffu))
+// |a - b| + c.
+inline unsigned __sad(int a, int b, unsigned c) {
+  const long long difference = static_cast<long long>(a) - b;
+  return static_cast<unsigned>(difference < 0 ? -difference : difference) + c;
+}
+inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
+  return (a < b ? b - a : a - b) + c;
+}
+// The mean of a and b, whose sum cannot overflow: rounded down, or (r) up where it is between two.
+SIMT_BINARY(int, __hadd, (static_cast<long long>(a) + b) >> 1)
+SIMT_BINARY(unsigned, __uhadd, (static_cast<unsigned long long>(a) + b) >> 1)
+SIMT_BINARY(int, __rhadd, (static_cast<long long>(a) + b + 1) >> 1)
+SIMT_BINARY(unsigned, __urhadd, (static_cast<unsigned long long>(a) + b + 1) >> 1)
 
 // --- Floating point -----------------------------------------------------------------------------
 
@@ -102,6 +162,7 @@ SIMT_MIN_MAX_MIXED(double, float)
 SIMT_UNARY(float, rsqrtf, float, static_cast<float>(1 / std::sqrt(static_cast<double>(x))))
 SIMT_UNARY(float, rsqrt, float, rsqrtf(x))
 SIMT_UNARY(double, rsqrt, double, 1 / std::sqrt(x))
+SIMT_UNARY(float, __saturatef, float, x > 0 ? (x < 1 ? x : 1.0f) : 0.0f)  // of a NaN, 0
 SIMT_UNARY(float, __frsqrt_rn, float, rsqrtf(x))
 // The fast versions are as exact as the others.
 SIMT_BINARY(float, __fdividef, a / b)

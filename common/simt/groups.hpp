@@ -176,6 +176,12 @@ template <typename Group, typename Label>
 __forceinline__ coalesced_group labeled_partition(const Group& group, Label label) {
   return coalesced_group(__match_any_sync(group.mask(), label));
 }
+template <unsigned kSize, typename Parent>
+__forceinline__ coalesced_group binary_partition(const thread_block_tile<kSize, Parent>& tile,
+                                                 bool predicate) {
+  const unsigned yes = __ballot_sync(tile.mask(), predicate);
+  return coalesced_group(predicate ? yes : tile.mask() & ~yes);
+}
 // A block or lanes of a warp: which, is known at run time.
 class thread_group {
  public:

@@ -53,17 +53,57 @@ TEST_CASE("minima, maxima and what is rounded once", "[simt]") {
   CHECK(__fadd_rn(__fmul_rn(0.1f, 10.0f), -1.0f) == 0);
 }
 
-TEST_CASE("upper halves of products, and reciprocal square roots", "[simt]") {
+TEST_CASE("bits and upper halves of products", "[simt]") {
   Rng random(3);
   for (int i = 0; i < 1000; ++i) {
-    const unsigned a = random.bits32(), b = random.bits32();
+    const unsigned a = random.bits32(), b = random.bits32(),
+                   n = static_cast<unsigned>(random.below(80));
     const std::uint64_t both = static_cast<std::uint64_t>(b) << 32 | a;
+    const unsigned left = n % 32, up = n < 32 ? n : 32;
+    CHECK(__funnelshift_l(a, b, n) == static_cast<unsigned>((both << left) >> 32));
+    CHECK(__funnelshift_r(a, b, n) == static_cast<unsigned>(both >> left));
+    CHECK(__funnelshift_lc(a, b, n) == (up == 32 ? a : static_cast<unsigned>((both << up) >> 32)));
+    CHECK(__funnelshift_rc(a, b, n) == (up == 32 ? b : static_cast<unsigned>(both >> up)));
     CHECK(__umulhi(a, b) == static_cast<unsigned>((1ull * a * b) >> 32));
     CHECK(__mulhi(static_cast<int>(a), static_cast<int>(b)) ==
           static_cast<int>((1ll * static_cast<int>(a) * static_cast<int>(b)) >> 32));
     CHECK(__umul64hi(both, 1ull << 40) == both >> 24);
+    CHECK(__usad(a, b, 1) == (a < b ? b - a : a - b) + 1);
   }
   CHECK(__mul64hi(-1, 1) == -1);
+  CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
+  CHECK(__byte_perm(0x80ff017f, 0, 0xba98) == 0xffff0000);
+  CHECK(__mul24(0xff000003, 5) == 15);
+}
+
+TEST_CASE("means of integers, rounded down and up, without overflow", "[simt]") {
+  Rng random(3);
+  for (int i = 0; i < 1000; ++i) {
+    const unsigned a = random.bits32(), b = random.bits32();
+    const int c = static_cast<int>(a), d = static_cast<int>(b);
+    CHECK(__uhadd(a, b) == std::floor((double{1} * a + b) / 2));
+    CHECK(__urhadd(a, b) == std::ceil((double{1} * a + b) / 2));
+    CHECK(__hadd(c, d) == std::floor((double{1} * c + d) / 2));
+    CHECK(__rhadd(c, d) == std::ceil((double{1} * c + d) / 2));
+  }
+  const int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
+  CHECK(__hadd(most, most) == most);
+  CHECK(__rhadd(least, least) == least);
+  CHECK(__hadd(-1, 0) == -1);
+  CHECK(__rhadd(-1, 0) == 0);
+}
+
+TEST_CASE("bit positions, square roots and saturation", "[simt]") {
+  CHECK(__fns(0b10110, 0, 1) == 1);
+  CHECK(__fns(0b10110, 0, 3) == 4);
+  CHECK(__fns(0b10110, 4, -2) == 2);
+  CHECK(__fns(0b10110, 2, 0) == 2);
+  CHECK(__fns(0b10110, 0, 0) == ~0u);
+  CHECK(__fns(0b10110, 0, 4) == ~0u);
+  CHECK(__saturatef(-1.0f) == 0);
+  CHECK(__saturatef(0.25f) == 0.25f);
+  CHECK(__saturatef(3.0f) == 1);
+  CHECK(__saturatef(NAN) == 0);
   CHECK(rsqrt(4.0) == 0.5);
   CHECK(rsqrtf(16.0f) == 0.25f);
 }
