@@ -61,7 +61,8 @@ std::vector<const Kernel*> kernels_of(const Options& options, const std::string&
     const std::string& name = kernel->info.name;
     if (name == "pcsr_one_pass" || (name == "pcsr" && !stores)) continue;
     throw InputError(fmt::format("--kernel {}: parts are multiplied by pcsr or pcsr_one_pass{}",
-                                 name, stores ? ", with --exchange stores by the latter" : ""));
+                                 name,
+                                 stores ? ", with --exchange stores by pcsr_one_pass alone" : ""));
   }
   return kernels;
 }

@@ -163,7 +163,8 @@ std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, const Coo<do
   return {reply, {result.begin(), result.end()}};
 }
 
-// A puzzle is for whoever writes it, and gives no points: what is wrong is found here.
+// Compares the result of a puzzle's kernel in this process: a puzzle gives no points, so that
+// nobody gains by changing the comparison.
 Json run_puzzle(const PuzzleRun& asked) {
   try {
     if (asked.counted) simt::start_profile(&kGpu);

@@ -288,7 +288,7 @@ def request_over_sectors(draw, y, request, first, last, room=ROOM):
     draw.text(LEFT, y + 31, f"{text} of the bytes used", "soft")
 
 
-@picture("02_lanes", SCALAR, title="csr_scalar: each lane walks a row of its own")
+@picture("02_lanes", SCALAR, title="csr_scalar: one row per lane")
 @picture("03_lanes", VECTOR, title="csr_vector_4: four neighbouring lanes share a row", turns=2)
 @picture("08_lanes", (STENCIL, "ell"), title="ell: neighbouring rows, neighbouring elements")
 def lanes_over_sectors(draw, trace, turns=3):
@@ -947,7 +947,7 @@ def three_requests(draw, trace):
     """Three requests of a warp, and the sectors that they touch"""
     # Requests of one warp to three arrays, on one scale.
     same = "neighbouring lanes, neighbouring elements of 4 bytes"
-    own = "each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's"
+    own = "one row per lane; neighbouring lanes are 3 to 5 elements of 8 bytes apart"
     found = (
         (f"row_offsets[row], a load: {same}", accesses(trace, "row_offsets")[0]),
         ("y[row], a store: the same with elements of 8 bytes", accesses(trace, "y", "store")[0]),
