@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # try.sh: runs the README's two commands, and run, test and check of every step, as a user would, and prints a line
-# per command with its time, and at last the commands of the pages: `make try`. Where there are GPUs it does so with one
-# of them, then without (make run and make test on the CPU backend), and then with two (make run, make test and step
-# 10), and compute-sanitizer on every kernel of the steps. What came of each stands in build/try/try.txt, with date, commit, card and driver,
-# and of a GPU in plots/results/DEVICE/try.txt, to be committed (plots/REPRODUCE.md). Output: build/try/*.log.
+# per command with its time, and at last the commands of the pages: `make try`. Where there are GPUs (those of
+# CUDA_VISIBLE_DEVICES, if that is set) it does so with one of them, then without (make run and make test on the CPU
+# backend), and then with two (make run, make test and step 10), and compute-sanitizer on every kernel of the steps.
+# What came of each stands in build/try/try.txt, with date, commit, card and driver, and of a GPU in
+# plots/results/DEVICE/try.txt, to be committed (plots/REPRODUCE.md). Output: build/try/*.log.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 logs=$PWD/build/try
@@ -38,15 +39,15 @@ step() {  # CONFIGURATION STEP
   done
 }
 
-gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
-command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || gpus=0
+IFS=, read -ra gpus <<<"${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | paste -sd,)}"
+command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || gpus=()
 device=
 commit=$(git rev-parse --short=12 HEAD 2>/dev/null)$([ -z "$(git status --porcelain 2>/dev/null)" ] || echo ' and changes')
 printf 'date: %s\ncommit: %s\n' "$(date -u +%FT%TZ)" "$commit" >"$logs/try.txt"
-if [ "$gpus" -gt 0 ]; then
+if [ ${#gpus[@]} -gt 0 ]; then
   IFS=, read -r device driver < <(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)
-  printf 'device: %s, %d of them\ndriver: %s\n' "$device" "$gpus" "${driver# }" >>"$logs/try.txt"
-  export CUDA_VISIBLE_DEVICES=0
+  printf 'device: %s, %d of them\ndriver: %s\n' "$device" ${#gpus[@]} "${driver# }" >>"$logs/try.txt"
+  export CUDA_VISIBLE_DEVICES=${gpus[0]}
   both '1 GPU'
   for directory in [0-9][0-9]_*/; do
     step '1 GPU' "${directory%/}"
@@ -62,8 +63,8 @@ if [ "$gpus" -gt 0 ]; then
     echo 'skipped: compute-sanitizer, which is not in PATH' | tee -a "$logs/try.txt"
   fi
   BACKEND=cpu both 'no GPU'
-  if [ "$gpus" -gt 1 ]; then
-    export CUDA_VISIBLE_DEVICES=0,1
+  if [ ${#gpus[@]} -gt 1 ]; then
+    export CUDA_VISIBLE_DEVICES=${gpus[0]},${gpus[1]}
     both '2 GPUs'
     step '2 GPUs' 10_multigpu
   fi
