@@ -5,7 +5,7 @@
 
 Per matrix and number of GPUs: microseconds per iteration of one persistent kernel per GPU, of the
 same solver driven by the host, and of the product and the vector update alone, by kernels of their
-own without anything between them.
+own without anything between them. A dagger marks records that do not name their machine code.
 """
 
 import sys
@@ -23,8 +23,9 @@ def rows(device):
         own, one = of["persistent"], found.get((nnz, matrix, 1))
         share = 1e6 * own["bytes_per_iteration"] / gpus / ours / own["copy_bytes_per_s"]
         efficiency = one and one["persistent"]["us_per_iteration"]["median"] / gpus / ours
+        mark = "" if own.get("code") else " †"
         yield (
-            f"{matrix:32}{gpus:5}{own['iterations']:11}{ours:9.1f}{own['us_products_and_vectors']:9.1f}"
+            f"{matrix + mark:32}{gpus:5}{own['iterations']:11}{ours:9.1f}{own['us_products_and_vectors']:9.1f}"
             f"{host:9.1f}{share:9.0%}{f'{efficiency:.0%}' if one else '-':>11}"
         )
 
