@@ -86,7 +86,6 @@ class Run {
           new Int32Array(Math.ceil(array.bytes / SECTOR)).fill(events.length);  // first moment
       array.writes = new Map();   // element -> [[moment, value], ...]
       array.writers = new Map();  // element -> the warp that wrote it last
-      array.fetches = [];         // of a counter: {m, element, warp, before, after}
     });
     const sums = [
       "requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests",
@@ -187,7 +186,7 @@ class Run {
       dramSectors: dram
     };
     for (const [name, count] of Object.entries(add)) this.sums[name][m + 1] += count;
-    if (array.writers.size && !isCounter(array)) this.findGivers(moment, request);
+    if (array.writers.size) this.findGivers(moment, request);
     for (const address of addresses)
       for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s)
         array.fetched[s] = Math.min(array.fetched[s], m);
@@ -201,9 +200,6 @@ class Run {
         addTo(array.writes, first + part, [m, word]);
         array.writers.set(first + part, moment.warp);
       });
-      const [before, after] = [request.values[i], left[i]];
-      if (isCounter(array) && moment.kind === "atomic")
-        array.fetches.push({m, element: first, warp: moment.warp, before, after});
     });
   }
 
@@ -545,9 +541,6 @@ class Run {
     };
   }
 }
-
-// A counter from which warps take their next rows.
-function isCounter(array) { return /counter/.test(array.name) && array.space === "global"; }
 
 // The colours of the overview, as page.css names them.
 const PURPOSES = {

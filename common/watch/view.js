@@ -136,10 +136,7 @@ class Pane {
     this.devicesCard.hidden = !run.parts.length;
     this.giversText = make("p", {className: "small"});
     panel("giversCard", "now", "from warp to warp", this.giversText);
-    panel("countersCard", "now", "rows that the warps took from the counter", canvas("counters"));
-    this.countersCard.hidden = !run.arrays.some(isCounter);
-    const left =
-        column(this.lanesCard, this.code, this.exchangeCard, this.countersCard, this.giversCard);
+    const left = column(this.lanesCard, this.code, this.exchangeCard, this.giversCard);
     const right = column(this.memoryCard, this.devicesCard, this.matrixCard);
     this.box = make(
         "section", {className: "pane", ariaLabel: name}, top, left, right, this.gridCard,
@@ -204,7 +201,6 @@ class Pane {
     this.showSource();
     this.showExchange();
     this.showGivers();
-    if (!this.countersCard.hidden) this.drawCounters();
     for (const array of this.arrays) {
       array.box.hidden = !this.isShown(array.array);
       if (!array.box.hidden) this.drawArray(array);
@@ -456,7 +452,7 @@ class Pane {
 
   // --- From warp to warp
 
-  // Who left the values that this request finds: a carry, a product, a flag, a ticket.
+  // Who left the values that this request finds: a carry, a product, a flag, a row counter.
   showGivers() {
     const {moment, run} = this, {givers} = moment;
     this.giversCard.style.display = givers ? "" : "none";
@@ -475,33 +471,6 @@ class Pane {
           more.length ? ` and ${more.length} more` : ""} from ${name(warp)}`;
     });
     this.giversText.textContent = found.join("; ") + (givers.size > 4 ? "; ..." : ".");
-  }
-
-  drawCounters() {
-    const {run, m} = this, {rows} = run.matrix, step = 30;
-    const fetches = run.arrays.filter(isCounter).flatMap(
-        array => array.fetches.map(fetch => ({...fetch, key: `${array.name}[${fetch.element}]`})));
-    const keys = [...new Set(fetches.map(fetch => fetch.key))].slice(0, 6);
-    const pen = prepare(this.counters, keys.length * step + 2), x = row => row / rows * pen.width;
-    pen.font = "10.5px system-ui, sans-serif";
-    keys.forEach((key, k) => {
-      const done = fetches.filter(fetch => fetch.key === key && fetch.m <= m), y = 12 + k * step;
-      for (const {before, after, warp, m: at} of done.filter(fetch => fetch.before < rows)) {
-        pen.globalAlpha = at === m ? 1 : .6;
-        const wide = Math.max(1, x(Math.min(after, rows)) - x(before) - .5);
-        pen.box(x(before), y, wide, 12, COLOURS[warp.warp % LANES]);
-      }
-      pen.globalAlpha = 1;
-      pen.frame(.5, y + .5, pen.width - 1, 12, css("--edge"));
-      const now = done.at(-1);
-      pen.write(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3, css("--soft"));
-    });
-    const now = fetches.findLast(fetch => fetch.m <= m), last = Math.min(now?.after, rows) - 1;
-    const who = now && `warp ${now.warp.warp} of block ${now.warp.block}`;
-    this.countersCard.says.textContent = !now ? `${rows} rows` :
-        now.before >= rows ? `${who} found none left` :
-        now.after - now.before === 1 ? `${who} took row ${now.before}` :
-                                       `${who} took rows ${now.before} to ${last}`;
   }
 
   // --- Several GPUs
