@@ -180,9 +180,8 @@ figures:  ## draw every figure from published and measured records, and from tra
 	@$(if $(FORMAT),,$(MAKE) BACKEND=cpu pictures ARGS=)
 endif
 
-# FILES: a directory with the matrices of this page's table, which data/ has not all.
-pictures: $(SPMV)  ## only those of the lessons, from traces, and of the README's matrices, from FILES=directory
-	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(if $(FILES),--files $(call typed,FILES)) $(ARGS)
+pictures: $(SPMV)  ## only those of the lessons, from traces and records
+	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(ARGS)
 
 report:  ## the results page, one HTML file to explore: build/report.html
 	@plots/python.sh plots/page/report.py $(ARGS) $(or_quit)

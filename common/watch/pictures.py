@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the pictures of the lessons from traces: make pictures
 
-    pictures.py PROGRAM DIRECTORY [--files DIRECTORY]
+    pictures.py PROGRAM DIRECTORY
 
 PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or
 dark setting, moves where motion explains, and stands still where the reader asks for that. Drawn
@@ -15,7 +15,6 @@ import itertools
 import json
 import math
 import re
-import subprocess
 import sys
 import textwrap
 from collections import defaultdict
@@ -34,7 +33,6 @@ WIDTH = 900
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
 ROOT = Path(__file__).resolve().parents[2]
 EDITED = "06_cut_row", "06_in_flight", "08_states"
-SPARSITY = "sparsity"
 
 STYLE = """
 .p { fill: #ffffff } .ink { fill: #1c2430 } .soft { fill: #5d6878 } .edge { stroke: #b9c2ce; fill: none }
@@ -192,8 +190,9 @@ class Picture:
 
     def caption(self, text):
         """What the picture shows, below it: a line holds some 160 characters."""
-        self.description = " ".join(text.split())
-        self.note(self.height + 16, *textwrap.wrap(self.description, 160))
+        text = " ".join(text.split())
+        self.note(self.height + 16, *textwrap.wrap(text, 160))
+        self.description = f"{text} {self.description}".strip()
 
     def svg(self):
         return SVG.format(
@@ -845,55 +844,36 @@ def short(count):
     return f"{count:.3g}"
 
 
-def find_matrix(program, files, name, per_row):
-    """`spmv info` of the matrix with that name and, as the README says, so many nonzeros per row:
-    of a generator, or of a file. Raises TraceError."""
-    for source in [*(sorted(files.glob(f"{name}.mtx*")) if files else []), name]:
-        done = subprocess.run([program, "info", source, "--json"], capture_output=True, text=True)
-        info = json.loads(done.stdout) if done.returncode == 0 else {"matrix": {"source": ""}}
-        known = info["matrix"]["source"] in ("file", "generated")
-        if known and f"{info['mean_row']:.1f}" == per_row:
-            return info
-    raise traces.TraceError(f"the file of {name} is not here (FILES=directory)")
-
-
-def sparsity(program, files):
-    """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has.
-    Those that no generator makes exactly are read from the directory `files` or from data/. Raises
-    TraceError."""
+@picture("sparsity", title="Where the nonzeros of these matrices are")
+def sparsity(draw):
+    """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = re.search(r"matrices=(\S+) precision", readme)[1].split(",")
-    draw, told, cells = Picture("Where the nonzeros of these matrices are"), [], 48
-    side = (WIDTH - 20 - 18 * (len(names) - 1)) / len(names)
-    for i, name in enumerate(name.replace(";", ",") for name in names):
-        per_row = re.search(rf"^\| {re.escape(name)} \| (\S+) \|", readme, re.MULTILINE)[1]
-        info = find_matrix(program, files, name, per_row)
-        rows, columns, nonzeros = (info["matrix"][count] for count in ("rows", "cols", "nnz"))
-        drawn, left, cell = info["picture"], 10 + i * (side + 18), side / cells
-        high, wide = (max(4, round(cells * n / max(rows, columns))) for n in (rows, columns))
-        sums = defaultdict(int)
-        for line, column, count in drawn["cells"]:
-            sums[line * high // drawn["lines"], column * wide // drawn["columns"]] += count
-        most, paths = max(sums.values()), defaultdict(str)
-        shade = {place: min(3, int(4 * (count / most) ** 0.4)) for place, count in sums.items()}
-        for line in range(high):
-            for of, run in itertools.groupby(range(wide), lambda c: shade.get((line, c), -1)):
+    names = re.search(r"matrices=(\S+) precision", readme)[1].replace(";", "\0").split(",")
+    looked = (ROOT / "plots/results/matrices.jsonl").read_text(encoding="utf-8").splitlines()
+    known = {info["matrix"]["name"]: info for info in map(json.loads, looked)}
+    side, told = (WIDTH - 20 - 18 * (len(names) - 1)) / len(names), []
+    for i, name in enumerate(name.replace("\0", ",") for name in names):
+        rows, columns, nonzeros = (
+            known[name]["matrix"][count] for count in ("rows", "cols", "nnz")
+        )
+        cells, left, paths = known[name]["sketch"], 10 + i * (side + 18), defaultdict(str)
+        cell = side / max(len(cells), len(cells[0]))
+        for line, digits in enumerate(cells):
+            shades = [-(-int(digit) // 3) for digit in digits]  # 3: the cells with the most
+            for shade, run in itertools.groupby(range(len(shades)), shades.__getitem__):
                 first, *more = run
-                paths[of] += f"M{first} {line}h{len(more) + 1}"
-        draw.rect(left, 68, wide * cell, high * cell, "edge")
+                paths[shade] += f"M{first} {line}h{len(more) + 1}"
+        draw.rect(left, 68, len(cells[0]) * cell, len(cells) * cell, "edge")
         place = f"translate({number(left)} {68 + cell / 2:.2f}) scale({cell:.4f})"
-        for opacity, of in ((".3", 0), (".55", 1), (".8", 2), ("1", 3)):
-            if of in paths:
-                draw.add("path", d=paths[of], class_="nonzero", opacity=opacity, transform=place)
+        for shade in sorted({*paths} - {0}):
+            look = {"class_": "nonzero", "opacity": f"{shade / 3:.2f}", "transform": place}
+            draw.add("path", d=paths[shade], **look)
         draw.text(left, 42, name.split(",")[0], "ink small")
-        each = f"{short(rows)} × {short(columns)}, {short(nonzeros / rows)} each"
-        draw.small(left, 58, each)
-        told.append(f"{name}: {rows} rows, {columns} columns, {nonzeros} nonzeros.")
-    draw.height = 68 + side
-    draw.caption("""Rows × columns, and nonzeros per row on average. A cell stands for many rows
-        and columns: pale is one nonzero or more, dark are those with the most.""")
-    draw.description = " ".join(told)
-    return draw
+        draw.small(left, 58, f"{short(rows)} × {short(columns)}, {short(nonzeros / rows)} each")
+        told.append(f"{name}: {rows} rows, {columns} columns, {nonzeros} nonzeros")
+    draw.height, draw.description = 68 + side, "; ".join(told)
+    return """Rows × columns, and nonzeros per row on average. A cell stands for many rows and
+        columns: the darker, the more nonzeros."""
 
 
 # --- The primer -----------------------------------------------------------------------------------
@@ -1129,7 +1109,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--files", type=Path)
     arguments = parser.parse_args()
     arguments.directory.mkdir(parents=True, exist_ok=True)
     try:
@@ -1138,12 +1117,6 @@ def main():
             print(arguments.directory / f"{name}.svg")
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
-    file = arguments.directory / f"{SPARSITY}.svg"
-    try:
-        file.write_text(sparsity(arguments.program, arguments.files).svg(), encoding="utf-8")
-        print(file)
-    except traces.TraceError as error:
-        print(f"{file} stays as it is: {error}")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pictures
 import test_watch
-import traces
 
 ROOT = test_watch.ROOT
 LESSONS = ROOT / "plots" / "figures" / "lessons"
+PLACES = "README.md", "[0-9][0-9]_*/**/*.md", "common/primer/*.md"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -17,7 +17,7 @@ class Pictures(unittest.TestCase):
     def test_drawn_again_they_are_the_same(self):
         drawn = pictures.draw(test_watch.SPMV)
         here = {path.stem for path in LESSONS.glob("*.svg")}
-        self.assertEqual(here, {*drawn, *pictures.EDITED, pictures.SPARSITY})
+        self.assertEqual(here, {*drawn, *pictures.EDITED})
         for name, text in drawn.items():
             self.assertTrue(
                 text == (LESSONS / f"{name}.svg").read_text(encoding="utf-8"),
@@ -52,37 +52,22 @@ class Pictures(unittest.TestCase):
             self.assertAlmostEqual(float(strip.get("x")), end, delta=0.15)
         self.assertAlmostEqual(ends[-1], pictures.WIDTH - 12, delta=0.15)
 
-    def test_the_readme_shows_its_matrices(self):
-        """They cannot be drawn again without their files."""
-        readme, file = (
-            (ROOT / "README.md").read_text(encoding="utf-8"),
-            LESSONS / f"{pictures.SPARSITY}.svg",
-        )
-        self.assertIn(f"](plots/figures/lessons/{file.name})", readme)
-        self.assertLess(file.stat().st_size, 20_000)
-        told = ElementTree.parse(file).getroot().find(f"{SVG}desc").text
-        for name, per_row in re.findall(
-            r"^\| (\S+) \| ([\d.]+) \| .*pcsr_one_pass", readme, re.MULTILINE
-        ):
-            rows, nonzeros = map(
-                int,
-                re.search(
-                    rf"{re.escape(name)}: (\d+) rows, \d+ columns, (\d+) nonzeros", told
-                ).groups(),
-            )
+    def test_the_readme_shows_the_matrices_of_its_table(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        told = ElementTree.parse(LESSONS / "sparsity.svg").getroot().find(f"{SVG}desc").text
+        table = re.findall(r"^\| (\S+) \| ([\d.]+) \| .*pcsr_one_pass", readme, re.MULTILINE)
+        self.assertTrue(table)
+        self.assertLess((LESSONS / "sparsity.svg").stat().st_size, 20_000)
+        for name, per_row in table:
+            counts = rf"{re.escape(name)}: (\d+) rows, \d+ columns, (\d+) nonzeros"
+            rows, nonzeros = map(int, re.search(counts, told).groups())
             self.assertEqual(f"{nonzeros / rows:.1f}", per_row, name)
-
-    def test_a_matrix_without_its_file_is_named(self):
-        with self.assertRaisesRegex(
-            traces.TraceError, r"the file of nw04 is not here \(FILES=directory\)"
-        ):
-            pictures.find_matrix(test_watch.SPMV, ROOT / "common" / "watch", "nw04", "17685.2")
 
     def test_lessons_show_them_with_alternative_texts(self):
         shown = set()
-        for readme in [*ROOT.glob("[0-9][0-9]_*/**/*.md"), *ROOT.glob("common/primer/*.md")]:
+        for readme in [p for place in PLACES for p in ROOT.glob(place)]:
             for text, name in re.findall(
-                r"!\[(.*?)\]\((?:\.\./)+plots/figures/lessons/(\w+)\.svg\)",
+                r"!\[(.*?)\]\((?:\.\./)*plots/figures/lessons/(\w+)\.svg\)",
                 readme.read_text(encoding="utf-8"),
             ):
                 self.assertGreater(len(text), 20)
