@@ -4,12 +4,10 @@
     pictures.py PROGRAM DIRECTORY
 
 PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or
-dark setting, moves where motion explains, and stands still where the reader asks for that. Drawn
-again, it is the same file. Those of EDITED show no data: they are changed as SVG.
+dark setting. Drawn again, it is the same file. Those of EDITED are diagrams: they are changed as SVG.
 """
 
 import argparse
-import contextlib
 import functools
 import itertools
 import json
@@ -32,13 +30,13 @@ RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62,
 WIDTH = 900
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
 ROOT = Path(__file__).resolve().parents[2]
-EDITED = "06_cut_row", "06_in_flight", "08_states"
+EDITED = "01_csr", "06_cut_row", "06_in_flight", "08_states", "10_steps"
 
 STYLE = """
 .p { fill: #ffffff } .ink { fill: #1c2430 } .soft { fill: #5d6878 } .edge { stroke: #b9c2ce; fill: none }
 .box { stroke: #b9c2ce; fill: #ffffff } .drag { fill: url(#hatch); stroke: none } .frame { stroke: #1c2430; fill: none }
 .padding { stroke: #e9a9a4 } .nonzero { stroke: #4f83cc } .unread { stroke: #dfe5ec } .bad { fill: #c22f2f } .rule { stroke: #8a95a5; fill: none } .hatch { stroke: #8a95a5 }
-.soft-line { stroke: #b9c2ce; fill: none } .quiet { fill: #dfe5ec }
+.soft-line { stroke: #b9c2ce; fill: none } .quiet { fill: #dfe5ec } .on { fill: #000000 }
 text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { font-size: 10.5px } .title { font-weight: 600; font-size: 13px }
 .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace }
 @media (prefers-color-scheme: dark) {
@@ -101,8 +99,7 @@ class Row(NamedTuple):
 
 class Picture:
     def __init__(self, title):
-        self.title, self.description = title, ""
-        self.parts, self.styles, self.groups, self.height = [], [], 0, 0
+        self.title, self.description, self.parts, self.height = title, "", [], 0
         self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
@@ -134,6 +131,28 @@ class Picture:
         """What a colour means."""
         self.rect(x, y - 9, 10, 10, look)
         self.text(x + 15, y, text, words)
+
+    def keys(self, y, texts):
+        """What several colours mean: {look: text}, side by side."""
+        x = LEFT
+        for look, text in texts.items():
+            self.key(x, y, look, text)
+            x += 44 + 5.8 * len(text)
+
+    def bars(self, y, name, bars, most, tall=16):
+        """Bars (begin, end, look, text or nothing) on a line, on a scale from 0 to `most`."""
+        x = along(0, most, LEFT, ROOM)
+        self.text(10, y + tall / 2 + 4, name)
+        if bars:
+            self.line(LEFT, y + tall / 2, LEFT + ROOM, y + tall / 2, "soft-line")
+        for begin, end, look, *text in bars:
+            width = max(1.5, x(end) - x(begin) - 1)
+            self.rect(x(begin), y, width, tall, look, rx=1)
+            if text and width > 8 + 7 * len(str(*text)):
+                is_light = sum(bytes.fromhex(look[1:])) > 330
+                self.text(
+                    x(begin) + 4, y + tall / 2 + 4, *text, "on small" if is_light else "p small"
+                )
 
     def rect(self, x, y, width, height, look=None, **more):
         self.add("rect", x=x, y=y, width=width, height=height, **paint(look), **more)
@@ -170,24 +189,6 @@ class Picture:
         self.add("path", d=strokes, stroke_width=f"{side:.2f}", **paint(look, "stroke"), **more)
         self.height = max([self.height, *(y + side / 2 for _, y in places)])
 
-    @contextlib.contextmanager
-    def group(self):
-        """What is drawn meanwhile is one of the groups of in_turn()."""
-        self.groups += 1
-        self.parts.append(f'<g class="turn{self.groups}">')
-        yield
-        self.parts.append("</g>")
-
-    def in_turn(self, seconds):
-        """Groups that light up one after the other, again and again, where motion is wanted."""
-        share, turn = 100 / self.groups, f"animation: turn {seconds * self.groups}s linear"
-        keys = f"0%, {share * 0.98:.2f}% {{ opacity: 1 }} {share:.2f}%, 100% {{ opacity: .16 }}"
-        self.styles += ["@media (prefers-reduced-motion: no-preference) {"]
-        self.styles += [f"@keyframes turn {{ {keys} }}"]
-        for i in range(self.groups):
-            self.styles += [f".turn{i + 1} {{ {turn} {i * seconds}s infinite backwards }}"]
-        self.styles += ["}"]
-
     def caption(self, text):
         """What the picture shows, below it: a line holds some 160 characters."""
         text = " ".join(text.split())
@@ -199,7 +200,7 @@ class Picture:
             title=escape(self.title),
             description=escape(self.description),
             height=round(self.height + 10),
-            style="\n".join([STYLE.strip(), *self.styles]),
+            style=STYLE.strip(),
             parts="\n".join(self.parts),
         )
 
@@ -213,7 +214,6 @@ GRAPH = "rmat:scale=10,edge_factor=24,symmetric=1,permute=1"
 LONG_ROWS = "powerlaw:200x40000,nnz=24000,max_row=9500"
 ONE_LONG_ROW = "powerlaw:600x4000,nnz=5000,max_row=3200,local=1"
 BLOCKS = [("stencil2d:16x2,dof=3", kernel) for kernel in ("cds_b1", "cds")]
-STEPS = "forward", "steps --gpus 2"
 
 
 def picture(name, *runs, title=None, **options):
@@ -267,47 +267,86 @@ def lines_of(*requests):
     return first // 128 * 128, -(-last // 128) * 128
 
 
-def request_over_sectors(draw, y, request, first, last, room=ROOM):
-    """The lanes of a request above bytes `first` to `last` of its array."""
-    lanes, addresses, counts, _, size = request
-    x, scale, row = along(first, last, LEFT, room), room / (last - first), draw.lanes(y, lanes)
-    touched, y = traces.sectors_of(addresses, size), y + 46
-    for sector in sorted(touched):
-        draw.rect(x(32 * sector), y, 32 * scale, 16, "drag")
-    for lane, address in zip(lanes, addresses):
-        end = x(address + size / 2)
-        draw.line(row.x(lane), row.bottom, end, y, colour(lane), 1, opacity=".8")
-        draw.rect(x(address), y, size * scale, 16, colour(lane))
-    for sector in range(first // 32, last // 32):
-        look, width = ("frame", 1) if sector in touched else ("edge", 0.6)
-        draw.rect(x(32 * sector), y, 32 * scale, 16, look, stroke_width=width)
-    sectors, used = counts["sectors"], counts["bytes_used"]
-    wanted = f"{counts['ideal_sectors']} would do · {100 * used / sectors / 32:.0f}%"
-    text = f"{plural(len(lanes), 'lane')} · {plural(sectors, 'sector')} touched, {wanted}"
-    draw.text(LEFT, y + 31, f"{text} of the bytes used", "soft")
+def over_sectors(draw, found):
+    """The lanes of requests above the sectors that they touch, on one scale: (text, request, the
+    first byte and the last plus one that are drawn)."""
+    scale = ROOM / max(last - first for *_, (first, last) in found)
+    for y, (text, request, (first, last)) in zip(range(34, 999, 112), found):
+        lanes, addresses, counts, _, size = request
+        x, row = along(0, 1, LEFT - first * scale, scale), draw.lanes(y + 18, lanes)
+        draw.text(LEFT, y + 10, text)
+        touched, y = traces.sectors_of(addresses, size), y + 64
+        for sector in sorted(touched):
+            draw.rect(x(32 * sector), y, 32 * scale, 16, "drag")
+        for lane, address in zip(lanes, addresses):
+            end = x(address + size / 2)
+            draw.line(row.x(lane), row.bottom, end, y, colour(lane), 1, opacity=".8")
+            draw.rect(x(address), y, size * scale, 16, colour(lane))
+        for sector in range(first // 32, last // 32):
+            look, width = ("frame", 1) if sector in touched else ("edge", 0.6)
+            draw.rect(x(32 * sector), y, 32 * scale, 16, look, stroke_width=width)
+        for line in range(first, last + 1, 128):
+            draw.line(x(line), y - 4, x(line), y + 20, "frame", 2)
+        sectors, used = counts["sectors"], counts["bytes_used"]
+        wanted = f"{counts['ideal_sectors']} would do · {100 * used / sectors / 32:.0f}%"
+        text = f"{plural(len(lanes), 'lane')} · {plural(sectors, 'sector')} touched, {wanted}"
+        draw.text(LEFT, y + 31, f"{text} of the bytes used", "soft")
+    return """A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured:
+        bytes used, by the lane of that colour; hatched: fetched, not used by this request."""
 
 
 @picture("02_lanes", SCALAR, title="csr_scalar: one row per lane")
 @picture("03_lanes", VECTOR, title="csr_vector_4: four neighbouring lanes share a row", turns=2)
 @picture("08_lanes", (STENCIL, "ell"), title="ell: neighbouring rows, neighbouring elements")
-def lanes_over_sectors(draw, trace, turns=3):
-    """Lanes above the sectors of `values` that their requests touch, iteration after iteration."""
-    requests = accesses(trace, "values")[:turns]
-    for turn, request in enumerate(requests):
-        with draw.group():
-            draw.text(10, 44 + 92 * turn, f"iteration {turn + 1}")
-            request_over_sectors(draw, 34 + 92 * turn, request, *lines_of(*requests))
-    draw.in_turn(3)
-    unused = any(r.counts["bytes_used"] < 32 * r.counts["sectors"] for r in requests)
-    hatched = "; hatched: fetched, not used by this request" * unused
-    return f"""values: a frame is a sector of 32 bytes; coloured: used, by the lane of that
-        colour{hatched}"""
+def iterations(draw, trace, turns=3):
+    """Requests for `values`, iteration after iteration."""
+    found = accesses(trace, "values")[:turns]
+    drawn = lines_of(*found)
+    return over_sectors(
+        draw, [(f"values, iteration {i}", request, drawn) for i, request in enumerate(found, 1)]
+    )
+
+
+@picture("primer_sectors", SCALAR)
+def three_requests(draw, trace):
+    """Three requests of a warp, and the sectors that they touch"""
+    same = "neighbouring lanes, neighbouring elements of 4 bytes"
+    own = "one row per lane; neighbouring lanes are 3 to 5 elements of 8 bytes apart"
+    found = {
+        f"row_offsets[row], a load: {same}": accesses(trace, "row_offsets")[0],
+        "y[row], a store: the same with elements of 8 bytes": accesses(trace, "y", "store")[0],
+        f"values[k], a load: {own}": accesses(trace, "values")[0],
+    }
+    return over_sectors(
+        draw, [(text, request, lines_of(request)) for text, request in found.items()]
+    )
+
+
+def rounds(draw, hues, steps, counts, heads, written):
+    """Rounds in which lanes take sums of other lanes: `steps` of (distance, {lane: source}), between
+    lines of lanes, of which those in `counts` have a sum that counts. `written`: {lane: element}."""
+    for lane, text in heads.items():
+        draw.middle(LEFT + (lane + 0.5) * ROOM / 32, 34, text, "soft small")
+    above = None
+    for i, counted in enumerate(counts):
+        looks = [hues[lane] if lane in counted else "quiet" for lane in range(32)]
+        row = draw.row(40 + 56 * i, 14, looks, rx=3)
+        if i:
+            distance, sources = steps[i - 1]
+            draw.text(10, row.top - 18, f"distance {distance}")
+            for lane, source in sources.items():
+                look = (hues[lane], 1.6) if lane in counted else ("soft-line", 0.8)
+                draw.link(above, max(source, -0.55), row, lane, *look)
+        above = row
+    for lane, element in written.items():
+        draw.middle(row.x(lane), row.bottom + 17, f"y[{element}]")
+    draw.text(10, row.bottom + 17, "written")
 
 
 @picture("03_shuffle_tree", ("fem:20,block=3", "csr_vector_8"))
 def shuffle_tree(draw, trace):
     """csr_vector_8: eight partial sums become one in three rounds"""
-    rounds = [
+    found = [
         dict(zip(traces.lanes_of(event[2]), trace["values"][event[4]]))
         for _, event, at in traces.walk(trace)
         if at == (0, 0, 0)
@@ -316,32 +355,36 @@ def shuffle_tree(draw, trace):
     ]
     stores = accesses(trace, "y", "store")[0]
     width = stores.lanes[1] - stores.lanes[0]
-    rounds = rounds[: width.bit_length() - 1]
+    found = [{a: b for a, b in of.items() if a != b} for of in found[: width.bit_length() - 1]]
     needed = [set(stores.lanes)]  # before each round, and at the end
-    for sources in reversed(rounds):
+    for sources in reversed(found):
         needed.insert(0, needed[0] | {sources[lane] for lane in needed[0]})
-    rows = [Row(LEFT, ROOM / 32, y, y) for y in range(44, 44 + 58 * len(needed), 58)]
-    for i, sources in enumerate(rounds):
-        with draw.group():
-            distance = max(source - lane for lane, source in sources.items())
-            draw.text(10, rows[i].top + 33, f"distance {distance}")
-            for lane, source in sources.items():
-                counts = lane in needed[i + 1]
-                look = (colour(lane // width * width), 2) if counts else ("soft-line", 0.8)
-                for begin in (source, lane) if counts else {source} - {lane}:
-                    draw.link(rows[i], begin, rows[i + 1], lane, *look)
-    for row, counted in zip(rows, needed):
-        for lane in range(32):
-            look = (5.5, colour(lane // width * width)) if lane in counted else (2.5, "quiet")
-            draw.circle(row.x(lane), row.top, *look)
-    for lane in range(32):
-        draw.middle(row.x(lane), 34, lane, "soft small")
-    for lane, element in zip(stores.lanes, stores.elements):
-        draw.middle(row.x(lane), row.top + 22, f"y[{element}]")
-    draw.text(10, row.top + 22, "written")
-    draw.in_turn(2)
-    return """Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too;
-        their sums are not used."""
+    steps = [(max(source - lane for lane, source in of.items()), of) for of in found]
+    hues = [colour(lane // width * width) for lane in range(32)]
+    written = dict(zip(stores.lanes, stores.elements))
+    rounds(draw, hues, steps, needed, dict(zip(range(32), range(32))), written)
+    return """Coloured: sums that count in the end, the lanes of a row in one colour. Grey: the
+        other lanes shuffle, too; their sums are not used."""
+
+
+@picture("05_scan_rounds", (STENCIL, "segscan_block"))
+def scan_rounds(draw, trace, warp=1):
+    """segscan_block: sums of rows in log2 rounds"""
+    # Who takes a sum from whom, round after round, from the loads of `sums` in shared memory.
+    steps = []
+    for request in accesses(trace, "sums", warp=warp):
+        distance = 32 * warp + request.lanes[0] - request.elements[0]
+        if steps and distance <= steps[-1][0]:
+            break  # the next turn begins
+        steps.append((distance, {lane: lane - distance for lane in request.lanes}))
+    rows = accesses(trace, "row_indices", warp=warp)[0].values
+    firsts = {row: lane for lane, row in reversed([*enumerate(rows)])}
+    hue = {row: row_colour(i) for i, row in enumerate(sorted(firsts))}
+    written = {lane: rows[lane] for lane in accesses(trace, "y", "store", warp=warp)[0].lanes}
+    heads = {lane: f"row {row}" for row, lane in firsts.items()}
+    counts = [range(32)] * (len(steps) + 1)
+    rounds(draw, [hue[row] for row in rows], steps, counts, heads, written)
+    return "Each box is a lane with its sum, in the colour of its row; lines are sums that it adds."
 
 
 @picture("04_collisions", (STENCIL, "atomic_coo"), (STENCIL, "atomic_coo_warp"))
@@ -362,41 +405,6 @@ def collisions(draw, *found):
             said = (f"{count} in turn", "bad small") if count > 1 else ("1", "soft small")
             draw.middle(row.x(k), y + 134, *said)
     return f"""The first request of an atomic in the first warp, on {trace["matrix"]["name"]}."""
-
-
-@picture("05_scan_rounds", (STENCIL, "segscan_block"))
-def scan_rounds(draw, trace, warp=1):
-    """segscan_block: sums of rows in log2 rounds"""
-    # Who takes a sum from whom, round after round, from the loads of `sums` in shared memory.
-    rounds = [(0, range(32))]  # (distance, lanes)
-    for request in accesses(trace, "sums", warp=warp):
-        distance = 32 * warp + request.lanes[0] - request.elements[0]
-        if distance <= rounds[-1][0]:
-            break  # the next turn begins
-        rounds.append((distance, request.lanes))
-    rows = accesses(trace, "row_indices", warp=warp)[0].values
-    ends = accesses(trace, "y", "store", warp=warp)[0].lanes
-    hue = {row: row_colour(i) for i, row in enumerate(sorted(set(rows)))}
-    for i, (distance, takers) in enumerate(rounds):
-        y, above = 39 + i * 62, Row(LEFT, ROOM / 32, 0, i * 62 - 5)
-        for lane in range(32):
-            pale, look = None if lane in takers else ".45", hue[rows[lane]]
-            row = draw.row(y, 18, [look], left=above.x(lane - 0.5) + 1, rx=3, opacity=pale)
-        if distance:
-            with draw.group():
-                draw.text(10, y - 18, f"distance {distance}")
-                for lane in takers:
-                    begin = max(LEFT - 14, above.x(lane - distance))
-                    draw.line(begin, y - 44, above.x(lane), y, hue[rows[lane]], 1.6)
-    for lane in range(32):
-        if lane == 0 or rows[lane] != rows[lane - 1]:
-            draw.small(above.x(lane) - 10, 34, f"row {rows[lane]}")
-        if lane in ends:
-            draw.middle(above.x(lane), row.bottom + 17, f"y[{rows[lane]}]")
-    draw.text(10, row.bottom + 17, "written")
-    draw.in_turn(2.5)
-    return """Each box is a lane with its sum, in the colour of its row. Pale: nothing was added
-        in this round."""
 
 
 @picture("05_carries", ("stencil2d:24x24", "segscan_shuffle"))
@@ -441,37 +449,55 @@ def carries(draw, trace, first=4, shown=9):
     return text
 
 
+def over_banks(draw, y, text, load, passes, ideal):
+    """The words that lanes want, in their colours, above the bank that holds each: a list of lanes
+    per bank. Returns where the picture goes on."""
+    most, place = max(map(len, load)), {"left": 190, "pitch": (WIDTH - 210) / 32}
+    level = 4 if most > 8 else 12
+    middle = y + max(20, most * level / 2)
+    for i in range(most):
+        looks = [colour(wanted[i]) if i < len(wanted) else None for wanted in load]
+        draw.row(y + (most - 1 - i) * level, level - 0.8, looks, **place)
+    y += most * level
+    row = draw.row(y + 1, 10, ["quiet"] * 32, **place)
+    for bank in range(0, 32, 4):
+        draw.middle(row.x(bank), y + 23, bank, "soft small")
+    draw.text(10, middle - 14, text)
+    draw.text(10, middle + 3, plural(passes, "pass"), "bad" if passes > ideal else "ink")
+    draw.small(10, middle + 19, f"{ideal} without conflicts" * (passes > ideal))
+    return max(y + 44, middle + 40)
+
+
 @picture("06_banks", ("dense:32x32", "pcsr"), ("dense:32x33", "pcsr"))
 def banks(draw, *found):
     """pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks"""
     # The words that the first request wants of each bank, on rows of different lengths.
-    place = {"left": 190, "pitch": (WIDTH - 210) / 32}
-    for y, trace in zip((40, 276), found):
+    y = 40
+    for trace in found:
         lanes, addresses, counts, _, size = accesses(trace, "pcsr_piece", launch=1)[0]
         offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
-        needed, ideal = counts["bank_passes"], counts["ideal_bank_passes"]
         load = [[] for _ in range(32)]
         for lane, address in zip(lanes, addresses):
             for word in range((offset + address) // 4, (offset + address + size) // 4):
                 load[word % 32].append(lane)
-        most = max(map(len, load))
-        level = 6 if most > 8 else 12
-        middle = y + max(20, most * level / 2)
-        for i in range(most):
-            looks = [colour(wanted[i]) if i < len(wanted) else None for wanted in load]
-            at = y + (most - 1 - i) * level
-            draw.row(at, level - 1, looks, **place)
-        y += most * level
-        row = draw.row(y + 1, 10, ["quiet"] * 32, **place)
-        for bank in range(0, 32, 4):
-            draw.middle(row.x(bank), y + 23, bank, "soft small")
-        draw.text(10, middle - 14, f"rows of {(addresses[1] - addresses[0]) // size} nonzeros")
-        draw.text(10, middle + 3, f"{needed} passes", "bad" if needed > ideal else "ink")
-        draw.small(10, middle + 19, f"{ideal} without conflicts")
+        text = f"rows of {(addresses[1] - addresses[0]) // size} nonzeros"
+        y = over_banks(draw, y, text, load, counts["bank_passes"], counts["ideal_bank_passes"])
     return """32 lanes read the first product of their rows. A box is a word, in the colour of
         its lane, above the bank that holds it; a bank serves one word per pass. A double is two
         words, and half a warp is served at a time. With one element more per row, used or
         padding, the lanes begin in different banks."""
+
+
+@picture("primer_banks")
+def strides_over_banks(draw):
+    """Shared memory: 32 banks, one word from each per pass"""
+    y = 40
+    for stride in (1, 32, 33):
+        load = [[lane for lane in range(32) if stride * lane % 32 == bank] for bank in range(32)]
+        text = "lane reads word " + f"{stride} x " * (stride > 1) + "lane"
+        y = over_banks(draw, y, text, load, max(map(len, load)), 1)
+    return """32 lanes read a word of 4 bytes each. A box is a word, in the colour of its lane,
+        above the bank that holds it; a bank serves one word per pass."""
 
 
 @picture("06_tiles", (ONE_LONG_ROW, "pcsr_one_pass"))
@@ -547,25 +573,18 @@ def two_kernels(draw, trace):
 def timeline(draw, trace):
     """lightspmv_warp: rows go to the warps that are free"""
     # Which warp has which rows, in the order in which the counter gave them out.
-    bars = defaultdict(list)  # by warp: [begin, end, first row]
+    fetched = defaultdict(list)  # by warp: [begin, end, first row]
     for step, (event, warp, instruction, *_) in enumerate(traces.requests(trace), 1):
         if instruction["access"] == "atomic":
-            bars[warp].append([step, step, values_of(trace, event)[0]])
-        if bars[warp]:
-            bars[warp][-1][1] = step
+            fetched[warp].append([step, step, values_of(trace, event)[0]])
+        if fetched[warp]:
+            fetched[warp][-1][1] = step
     rows, warps = trace["matrix"]["rows"], trace["launches"][0]["block"][0] // 32
-    shown = [(warp, [bar for bar in bars[warp] if bar[2] < rows]) for warp in sorted(bars)[:16]]
-    x = along(0, max(bar[1] for _, of in shown for bar in of), 80, WIDTH - 100)
-    for y, (warp, of) in zip(range(36, 700, 20), shown):
-        draw.text(10, y + 12, f"warp {warp[2]}")
-        draw.line(x(0), y + 8, WIDTH - 20, y + 8, "soft-line")
-        for begin, end, row in of:
-            width, hue = max(3, x(end) - x(begin) - 1), min(31, row * 32 // rows)
-            draw.rect(x(begin), y, width, 16, colour(hue), rx=2)
-            if width > 18:
-                look = "on" if 8 < hue < 28 else "p"  # green and yellow are light
-                draw.text(x(begin) + 3, y + 12, row, f"{look} small")
-    draw.styles.append(".on { fill: #000000 }")
+    shown = {warp: [of for of in fetched[warp] if of[2] < rows] for warp in sorted(fetched)[:16]}
+    most = max(end for of in shown.values() for _, end, _ in of)
+    for y, (warp, of) in zip(range(36, 700, 20), shown.items()):
+        bars = [(begin, end, colour(row * 32 // rows), row) for begin, end, row in of]
+        draw.bars(y, f"warp {warp[2]}", bars, most)
     return f"""To the right: requests of all warps, which take turns on the CPU backend (no
         time; a warp with long rows asks less often). {len(shown)} of the {warps} warps of a
         block, on {trace["matrix"]["name"]}. A bar reaches from one fetch of a warp to its next.
@@ -611,79 +630,39 @@ def storage(draw, *found):
 # --- Single steps ---------------------------------------------------------------------------------
 
 
-@picture("01_csr", ("stencil2d:3x2", "csr_scalar"))
-def csr_arrays(draw, trace, row=1):
-    """CSR: three arrays, and what one row of the product reads"""
-    # Which elements of x a row gathers is read from the loads of its thread.
-    gathered = [r.elements[r.lanes.index(row)] for r in accesses(trace, "x") if row in r.lanes]
-    offsets, columns = trace["matrix"]["row_offsets"], trace["matrix"]["column_indices"]
-    rows = range(trace["matrix"]["rows"])
-    hues = [colour(r * 31 / rows[-1]) for r in rows]
-    row_of = [r for r in rows for _ in range(offsets[r], offsets[r + 1])]
-    for r in rows:
-        draw.small(34, 79 + r * 26, f"row {r}", "end")
-        looks, texts = ["quiet"] * len(rows), [None] * len(rows)
-        for k in range(offsets[r], offsets[r + 1]):
-            looks[columns[k]], texts[columns[k]] = hues[r], k
-        square = draw.row(62 + r * 26, 24, looks, texts, left=42, pitch=26)
-    for r in rows:
-        draw.middle(square.x(r), 56, r, "soft small")
-    draw.small(42, square.bottom + 16, "k, the number of a nonzero")
-    marked = ["box"] * row + hues[row : row + 2] + ["box"] * (len(rows) - row - 1)
-    strips = [
-        (58, "row_offsets", offsets, marked),
-        (112, "column_indices", columns, [hues[r] for r in row_of]),
-        (138, "values", [f"v{k}" for k in range(len(columns))], [hues[r] for r in row_of]),
-        (196, "x", [f"x{c}" for c in rows], [hues[row] if c in gathered else "box" for c in rows]),
-    ]  # fmt: skip
-    drawn = []
-    for y, name, texts, looks in strips:
-        draw.text(310, y + 15, name, "ink mono", "end")
-        drawn.append(draw.row(y, 22, looks, texts, left=320, pitch=27))
-    for offset in (row, row + 1):
-        draw.link(drawn[0], offset, drawn[1], offsets[offset] - 0.5, "rule")
-    for k, element in enumerate(gathered, offsets[row]):
-        draw.link(drawn[2], k, drawn[3], element, hues[row])
-    return f"""Row {row}: nonzeros {offsets[row]} to {offsets[row + 1] - 1}, which are side by
-        side, and x{", x".join(map(str, gathered))}, which are where the matrix says."""
-
-
 @picture("06_adaptive", (LONG_ROWS, "csr_adaptive"))
 def adaptive_blocks(draw, trace):
     """csr_adaptive: the nonzeros of each block, and how it adds them up"""
     # Which nonzeros each block reads, and whether their products go through shared memory.
-    nonzeros, spans, parts = trace["matrix"]["nonzeros"], defaultdict(list), set()
-    for _, (launch, block, _), instruction, array, _, addresses in traces.requests(trace):
-        if launch == 0 and array["name"] == "partial_sums":
-            parts.add(block)
-        if launch == 0 and array["name"] == "values":
-            file, line = trace["places"][instruction["place"]]
-            text = trace["sources"][file]["text"].splitlines()[line - 1]
-            of = spans[block, "stream" if "products[" in text else "long"]
-            of += [address // instruction["size"] for address in addresses]
     kinds = {
         "stream": (3, "the short rows of a block: products in shared memory, a few lanes per row"),
         "vector": (22, "a row of more than 1,024 nonzeros: all threads of its block"),
         "shared": (31, "a row of more than 8,192: several blocks"),
     }  # fmt: skip
-    x, counts, top = along(0, nonzeros, 62, WIDTH - 74), dict.fromkeys(kinds, 0), 48
+    nonzeros, spans, top = trace["matrix"]["nonzeros"], defaultdict(list), 48
+    found = [request for request in traces.requests(trace) if request[1][0] == 0]
+    parts = {block for _, (_, block, _), _, array, *_ in found if array["name"] == "partial_sums"}
+    for _, (_, block, _), instruction, array, _, addresses in found:
+        if array["name"] == "values":
+            file, line = trace["places"][instruction["place"]]
+            text = trace["sources"][file]["text"].splitlines()[line - 1]
+            kind = "shared" if block in parts else "vector"
+            of = spans[block, "stream" if "products[" in text else kind]
+            of += [address // instruction["size"] for address in addresses]
+    x = along(0, nonzeros, LEFT, ROOM)
     for begin in trace["matrix"]["row_offsets"]:
         draw.line(x(begin), top - 12, x(begin), top - 4, "rule", 0.6)
-    draw.small(54, top - 4, "rows", "end")
+    draw.text(10, top - 4, "rows")
     for block in range(trace["launches"][0]["grid"][0]):
         y = top + 12 * block
-        draw.small(54, y + 9, f"block {block}", "end")
-        for kind in ("stream", "long"):
-            if read := spans[block, kind]:
-                kind = kind if kind == "stream" else "shared" if block in parts else "vector"
-                counts[kind] += 1
-                wide = max(1.5, x(max(read) + 1) - x(min(read)))
-                draw.rect(x(min(read)), y, wide, 9, colour(kinds[kind][0]))
-        if not (spans[block, "stream"] or spans[block, "long"]):
-            draw.small(62, y + 9, "no rows: within the long row of the block above")
-    for i, (kind, (hue, text)) in enumerate(kinds.items()):
-        said = f"{kind}, {plural(counts[kind], 'time')}: {text}"
-        draw.key(62, y + 33 + 18 * i, colour(hue), said, "ink small")
+        found = [(kind, spans[block, kind]) for kind in kinds if (block, kind) in spans]
+        bars = [(min(read), max(read) + 1, colour(kinds[kind][0])) for kind, read in found]
+        draw.bars(y, f"block {block}", bars, nonzeros, tall=9)
+        if not found:
+            draw.small(LEFT, y + 9, "no rows: within the long row of the block above")
+    for y, (kind, (hue, text)) in zip(range(top + 310, 999, 18), kinds.items()):
+        times = plural(sum(of == kind for _, of in spans), "time")
+        draw.key(LEFT, y, colour(hue), f"{kind}, {times}: {text}", "ink small")
     return f"""To the right: the nonzeros, {nonzeros}, with a stroke where a row begins.
         {trace["matrix"]["name"]}."""
 
@@ -721,116 +700,6 @@ def chain(draw, trace):
     draw.text(430, 246, needed)
     return """Row r, column c: from state c the chain moves to state r. Most moves are the same
         few steps in the numbering of the states."""
-
-
-# --- Several GPUs ---------------------------------------------------------------------------------
-
-
-class Timeline:
-    """What streams or GPUs do one thing after the other: bars [begin, end, what, waits before it],
-    and waits for others (source, time, who, time). Time is counted in requests of warps (a copy: in
-    sectors); what follows a wait begins when that has happened for which it waits."""
-
-    def __init__(self):
-        self.clock, self.waited = defaultdict(int), defaultdict(int)
-        self.bars, self.waits = defaultdict(list), []
-
-    def spend(self, who, time, what):
-        begin, bars = self.clock[who], self.bars[who]
-        self.clock[who] += time
-        if bars and bars[-1][1:] == [begin, what, self.waited[who]]:
-            bars[-1][1] += time
-        else:
-            bars.append([begin, begin + time, what, self.waited[who]])
-
-    def wait(self, who, source, time):
-        self.clock[who] = max(self.clock[who], time)
-        self.waited[who] += 1
-        if source != who:
-            self.waits.append((source, time, who, self.clock[who]))
-
-
-def by_events(trace):
-    """The streams of GPUs that wait for each other's events."""
-    line, events = Timeline(), {}
-    copying = {event[6] for event in trace["events"] if event[0] == "copy"}
-    for kind, *rest in trace["events"]:
-        if kind == "launch":
-            launch = trace["launches"][rest[0]]
-            stream = launch["stream"]
-            what = "boundary" if stream in copying else "interior"
-            what = "copy" if launch["kernel"].startswith(("pack", "push")) else what
-        elif kind in traces.ACCESSES:
-            array = trace["arrays"][trace["instructions"][rest[0]]["array"]]
-            line.spend(stream, array["space"] == "global", what)
-        elif kind == "copy":
-            line.spend(rest[5], -(-rest[4] // traces.SECTOR), "copy")
-        elif kind == "record":
-            events[rest[0]] = rest[1], line.clock[rest[1]]
-        elif kind == "stream wait":
-            line.wait(rest[0], *events[rest[1]])
-    order = sorted(line.bars, key=lambda s: (trace["streams"][s], s in copying))
-    kind = {s: "comm" if s in copying else "main" for s in order}
-    return line, {s: f"GPU {trace['streams'][s]}, {kind[s]}" for s in order}
-
-
-def by_flags(trace):
-    """GPUs whose kernels wait for flags; a poll that finds the flag unset takes no time."""
-    line, flags, phase = Timeline(), {}, defaultdict(lambda: "boundary")
-    for event, (launch, *_), _, array, *_ in traces.requests(trace):
-        gpu, values = trace["launches"][launch]["device"], values_of(trace, event)
-        if array["name"] == "flags" and array["device"] != gpu:
-            line.spend(gpu, 1, "flag")
-            flags[array["device"], values[0]] = gpu, line.clock[gpu]
-            phase[gpu] = "interior"
-        elif array["name"] != "flags":
-            sent = array["name"] == "x" and array["device"] != gpu
-            line.spend(gpu, 1, "copy" if sent else phase[gpu])
-        elif (gpu, values[0]) in flags:
-            line.wait(gpu, *flags.pop((gpu, values[0])))
-            line.spend(gpu, 1, "flag")
-            phase[gpu] = "boundary"
-    return line, {gpu: f"GPU {gpu}" for gpu in sorted(line.bars)}
-
-
-@picture("10_steps", ("stencil2d:8x8", "packed", *STEPS), ("stencil2d:8x8", "minimal", *STEPS))
-def steps(draw, events, flags):
-    """Two steps of an iteration on two GPUs"""
-    # The same two steps of an iteration on two GPUs, one above the other.
-    looks = {"interior": colour(3), "boundary": colour(25), "copy": colour(16), "flag": "ink"}
-    y = 34
-    for trace, how in ((events, by_events), (flags, by_flags)):
-        line, names = how(trace)
-        x = along(0, max(bar[1] for bars in line.bars.values() for bar in bars), 120, WIDTH - 140)
-        calls = f"{len(trace['launches'])} launches"
-        if how is by_events:
-            calls += f" and {sum(event[0] == 'copy' for event in trace['events'])} copies"
-        draw.text(10, y + 14, how.__name__.replace("_", " "), "ink title")
-        kernel = trace["kernel"]
-        draw.small(120, y + 14, f"{kernel['name']}: {kernel['idea']}; {calls}")
-        row_of = {who: y + 24 + 34 * i for i, who in enumerate(names)}
-        for who, y in row_of.items():
-            draw.text(10, y + 13, names[who])
-            draw.line(120, y + 9, WIDTH - 20, y + 9, "soft-line")
-            for begin, end, kind, _ in line.bars[who]:
-                width = max(2.5, x(end) - x(begin) - 1)
-                draw.rect(x(begin), y, width, 18, looks[kind], rx=2)
-                if width > 54 and kind in ("interior", "boundary"):
-                    draw.text(x(begin) + 5, y + 13, kind, "p small")
-        for source, time, target, then in line.waits:
-            begin, end = (18, 0) if row_of[target] > row_of[source] else (0, 18)
-            place = x(then), row_of[target] + end
-            draw.line(x(time), row_of[source] + begin, *place, "frame", 0.8)
-            draw.circle(*place, 2.2, "ink")
-        y += 40
-    words = "interior rows", "boundary rows", "entries that travel between the GPUs", "flags"
-    for at, look, text in zip((10, 140, 270, 520), looks.values(), words):
-        draw.key(at, y + 8, look, text)
-    draw.small(600, y + 8, "Lines: waits for an event or a flag.")
-    return f"""Two steps on two GPUs, {events["matrix"]["name"]}, from traces. Interior rows are
-        multiplied while entries of x travel. To the right: requests of warps (of a copy:
-        sectors), not time on a GPU: the two halves end at one place because each fills the
-        width. Each event, launch and copy above is a call by the host."""
 
 
 # --- Matrices -------------------------------------------------------------------------------------
@@ -903,47 +772,6 @@ def launch_of_threads(draw):
         element, which return."""
 
 
-@picture("primer_banks")
-def strides_over_banks(draw, shown=6):
-    """Shared memory: 32 banks, one word from each per pass"""
-    # The first lanes of a request, on the word that each wants: a column is a bank.
-    for left, stride in ((14, 1), (314, 32), (614, 33)):
-        words = [stride * lane for lane in range(32)]
-        passes = max(sum(word % 32 == bank for word in words) for bank in range(32))
-        draw.text(left, 44, "lane reads word " + f"{stride} x " * (stride > 1) + "lane")
-        draw.small(left, 60, "bank 0")
-        draw.small(left + 256, 60, "bank 31", "end")
-        for line in range(shown):
-            wanted = [32 * line + bank for bank in range(32)]
-            looks = [colour(words.index(w)) if w in words else "quiet" for w in wanted]
-            row = draw.row(66 + 14 * line, 12, looks, left=left, pitch=8, gap=1)
-        draw.text(left, row.bottom + 18, plural(passes, "pass"), "bad" if passes > 1 else "ink")
-    return f"""A square is a word of 4 bytes, a column a bank; the first {32 * shown} words of
-        shared memory. Coloured: words that lanes read. A bank serves one word per pass."""
-
-
-@picture("primer_sectors", SCALAR)
-def three_requests(draw, trace):
-    """Three requests of a warp, and the sectors that they touch"""
-    # Requests of one warp to three arrays, on one scale.
-    same = "neighbouring lanes, neighbouring elements of 4 bytes"
-    own = "one row per lane; neighbouring lanes are 3 to 5 elements of 8 bytes apart"
-    found = (
-        (f"row_offsets[row], a load: {same}", accesses(trace, "row_offsets")[0]),
-        ("y[row], a store: the same with elements of 8 bytes", accesses(trace, "y", "store")[0]),
-        (f"values[k], a load: {own}", accesses(trace, "values")[0]),
-    )
-    spans = [lines_of(request) for _, request in found]
-    scale = ROOM / max(last - first for first, last in spans)
-    for y, (text, request), (first, last) in zip((34, 146, 258), found, spans):
-        draw.text(LEFT, y + 10, text)
-        request_over_sectors(draw, y + 18, request, first, last, (last - first) * scale)
-        for line in range(0, last - first + 1, 128):
-            draw.line(LEFT + line * scale, y + 60, LEFT + line * scale, y + 84, "frame", 2)
-    return """A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured:
-        bytes used, by the lane of that colour; hatched: fetched, not used."""
-
-
 @picture("08_ordering", (GRAPH, "csr_vector_32"), (f"{GRAPH},order=columns", "csr_vector_32"))
 def sectors_of_x(draw, *found, most=6):
     """csr_vector_32 on a graph of 1024 vertices: the sectors of x that a warp asks for"""
@@ -952,20 +780,16 @@ def sectors_of_x(draw, *found, most=6):
     for y, name, trace in zip((34, 162), names, found):
         draw.text(10, y + 10, name)
         [size] = {array["bytes"] for array in trace["arrays"] if array["name"] == "x"}
-        x, requests = along(0, size // traces.SECTOR, 10, ROOM), {}
+        requests = {}
         for _, at, _, array, lanes, addresses in traces.requests(trace):
             if array["name"] == "x" and len(lanes) == 32:
                 requests.setdefault(at, addresses)
         for y, addresses in zip(range(y + 18, y + 18 + 17 * most, 17), requests.values()):
-            touched = {}
-            for lane, address in enumerate(addresses):
-                touched.setdefault(address // traces.SECTOR, lane)
-            draw.rect(10, y, ROOM, 12, "quiet")
-            for sector, lane in touched.items():
-                draw.rect(x(sector), y, x(1) - x(0), 12, colour(lane))
-            draw.text(ROOM + 16, y + 10, plural(len(touched), "sector"), "soft")
+            lanes = {address // traces.SECTOR: lane for lane, address in enumerate(addresses)}
+            bars = [(sector, sector + 1, colour(lane)) for sector, lane in lanes.items()]
+            draw.bars(y, plural(len(lanes), "sector"), bars, size // traces.SECTOR, tall=12)
     return """A line: x in double precision, and in it the sectors of one request, of 32 lanes
-        in a row of the graph; colours: the first lane that needs the sector."""
+        in a row of the graph; colours: the last lane that needs the sector."""
 
 
 ANSWER = 24  # times as long as it takes to start a request: of this picture, not of a GPU
@@ -976,30 +800,29 @@ def hidden_latency(draw, trace):
     """While one warp waits, others make their requests"""
     # The first requests of 1, 4 and 8 warps: each waits for the answer, and one starts at a time.
     hues = {"row_offsets": 3, "column_indices": 16, "values": 10, "x": 25}
-    x, units, y = along(0, 132, LEFT, ROOM), 132, 36
-    names = defaultdict(list)
+    units, y, names = 132, 36, defaultdict(list)
     for _, at, _, array, *_ in traces.requests(trace):
         names[at].append(array["name"])
     for count in (1, 4, 8):
-        ready, busy, started = [0] * count, 0, 0
+        ready, busy, bars = [0] * count, 0, [[] for _ in range(count)]
         todo = [list(names[0, 0, warp]) for warp in range(count)]
         while any(todo):
             warp = min((w for w in range(count) if todo[w]), key=lambda w: (ready[w], w))
             begin = max(busy, ready[warp])
             if begin + ANSWER > units:
                 break
-            busy, ready[warp], started = begin + 1, begin + ANSWER, started + 1
-            top, hue = y + warp * 12, colour(hues[todo[warp].pop(0)])
-            draw.rect(x(begin), top, x(ANSWER) - x(0) - 1, 9, "quiet")
-            draw.rect(x(begin), top, x(1) - x(0), 9, hue)
-        draw.line(x(units), y - 4, x(units), y + count * 12, "frame")
-        draw.text(LEFT - 8, y + 9, plural(count, "warp"), anchor="end")
-        y += count * 12 + 28
-        draw.small(LEFT, y - 16, f"{plural(started, 'request')} answered in this time")
-    for i, (name, hue) in enumerate(hues.items()):
-        draw.key(LEFT + i * 130, y + 7, colour(hue), name)
+            busy, ready[warp] = begin + 1, begin + ANSWER
+            hue = colour(hues[todo[warp].pop(0)])
+            bars[warp] += [(begin, begin + ANSWER, "quiet"), (begin, begin + 1, hue)]
+        for warp, of in enumerate(bars):
+            draw.bars(y, plural(count, "warp") * (warp == 0), of, units, tall=9)
+            y += 12
+        started = sum(map(len, bars)) // 2
+        draw.small(LEFT, y + 10, f"{plural(started, 'request')} answered in this time")
+        y += 28
+    draw.keys(y + 7, {colour(hue): name for name, hue in hues.items()})
     return f"""Requests of {trace["kernel"]["name"]} on {trace["matrix"]["name"]}, in the order
-        of its trace. Coloured: a request starts; grey: its warp waits; line: the end. Times are
+        of its trace. Coloured: a request starts; grey: its warp waits. Times are
         a model: an answer takes {ANSWER} times as long as starting a request, and each warp
         waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64
         warps per multiprocessor."""
@@ -1091,11 +914,10 @@ def draw(program):
     """{name: SVG}."""
 
     @functools.cache
-    def recorded(matrix, kernel, schedule="forward", command=""):
+    def recorded(matrix, kernel, schedule="forward"):
         matrix, _, order = matrix.partition(",order=")
         options = ["--padding-limit", "20", *(["--order", order] if order else [])]
-        how = "f64", schedule, *options
-        return watch.record(program, matrix, [kernel], *how, command=command)[0]
+        return watch.record(program, matrix, [kernel], "f64", schedule, *options)[0]
 
     drawn = {}
     for name, (title, how, runs) in PICTURES.items():
