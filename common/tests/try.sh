@@ -39,13 +39,15 @@ step() {  # CONFIGURATION STEP
   done
 }
 
-IFS=, read -ra gpus <<<"${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | paste -sd,)}"
-command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || gpus=()
+gpus=()
+if nvidia-smi -L >/dev/null 2>&1 && { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }; then
+  IFS=, read -ra gpus <<<"${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}"
+fi
 device=
 commit=$(git rev-parse --short=12 HEAD 2>/dev/null)$([ -z "$(git status --porcelain 2>/dev/null)" ] || echo ' and changes')
 printf 'date: %s\ncommit: %s\n' "$(date -u +%FT%TZ)" "$commit" >"$logs/try.txt"
 if [ ${#gpus[@]} -gt 0 ]; then
-  IFS=, read -r device driver < <(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)
+  IFS=, read -r device driver < <(nvidia-smi -i "${gpus[0]}" --query-gpu=name,driver_version --format=csv,noheader)
   printf 'device: %s, %d of them\ndriver: %s\n' "$device" ${#gpus[@]} "${driver# }" >>"$logs/try.txt"
   export CUDA_VISIBLE_DEVICES=${gpus[0]}
   both '1 GPU'
