@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <ranges>
 #include <set>
 #include <sstream>
+
+#include "sparse/text.hpp"
 
 namespace spmv {
 namespace {
@@ -14,6 +18,21 @@ namespace {
 std::vector<Kernel>& registry() {
   static std::vector<Kernel> instance;
   return instance;
+}
+
+// How many characters must be inserted, deleted or replaced to make one text the other
+// (Levenshtein's distance).
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
 }
 
 }  // namespace
@@ -65,9 +84,17 @@ std::vector<const Kernel*> find_kernels(const std::string& patterns) {
       }
     }
     if (!matched) {
-      std::string names;
-      for (const Kernel& kernel : kernels()) names += " " + kernel.info.name;
-      throw InputError("--kernel '" + pattern + "': no kernel has this name; there are" + names);
+      std::vector<std::pair<std::size_t, std::string>> names;
+      for (const Kernel& kernel : kernels()) {
+        names.emplace_back(distance(pattern, kernel.info.name), kernel.info.name);
+      }
+      std::ranges::sort(names);
+      std::string near;
+      for (const auto& [_, name] : names | std::views::take(3)) {
+        near += (near.empty() ? "; near: " : ", ") + name;
+      }
+      throw InputError("--kernel " + in_quotes(pattern) + ": no kernel has this name" + near +
+                       "; --list names all");
     }
   }
   return {found.begin(), found.end()};

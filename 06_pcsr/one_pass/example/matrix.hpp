@@ -73,8 +73,10 @@ inline Csr read_symmetric(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) refuse("cannot be read");
-  if (line.rfind("%%MatrixMarket matrix coordinate real symmetric", 0) != 0) {
-    refuse("not a 'matrix coordinate real symmetric' in Matrix Market format");
+  const std::string banner = "%%MatrixMarket matrix coordinate ";
+  if (line.rfind(banner + "real symmetric", 0) != 0 &&
+      line.rfind(banner + "integer symmetric", 0) != 0) {
+    refuse("not a 'matrix coordinate real symmetric' (or integer) in Matrix Market format");
   }
   do {
     ++number;
