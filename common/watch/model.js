@@ -42,7 +42,8 @@ class Run {
     this.parts = trace.parts || [];  // of each GPU, where several share the matrix
     this.failed = trace.events.some(event => event[0] === "failure");
     this.arrays = trace.arrays.map(array => ({...array, element: 8, float: false}));
-    this.instructions = trace.instructions.map(instruction => this.readSource(instruction));
+    this.instructions = trace.instructions.map(
+        (instruction, number) => ({...this.readSource(instruction), number}));
     this.instructions.forEach(i => {
       if (i.array !== undefined)
         this.arrays[i.array].element = Math.min(this.arrays[i.array].element, i.size);
@@ -433,8 +434,15 @@ class Run {
     const wrong = new Map(this.trace.wrong_rows.map(row => [row.row, row]));
     const lastOfRow = new Map();
     let worst = 0;
+    const seen = new Set();
     this.moments.forEach((moment, m) => {
       const {counts, kind} = moment;
+      if (moment.instruction) {
+        const what =
+            `${moment.instruction.number}/${counts ? `${counts.sectors}/${counts.passes}` : ""}`;
+        moment.isNew = !seen.has(what);
+        seen.add(what);
+      }
       if (counts && counts.sectors) {
         if (counts.sectors > counts.ideal) this.kinds.uncoalesced.push(m);
         if (counts.sectors - counts.ideal > worst)

@@ -332,6 +332,20 @@ class Pages(test_watch.Scratch):
                 self.assertNotRegex(self.look("$('tour').textContent"), "undefined|NaN")
                 self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
+    def test_steps_to_barriers_and_to_what_is_new(self):
+        self.opens("stencil2d:8x8", ["segscan_block"])
+        stops = {}
+        for grain in ("request", "news", "phase"):
+            self.look(f"$('grain').value = '{grain}'; go(0)")
+            stops[grain] = self.look(
+                "(() => { let n = 0; while (state.tick < state.axis.length - 1) { step(1); ++n; } return n; })()"
+            )
+        self.assertGreater(stops["request"], 4 * stops["news"])
+        self.assertEqual(
+            stops["phase"] - 1,
+            self.look("runs[0].moments.filter(m => m.kind === 'barrier').length"),
+        )
+
     def at_size(self, width, height):
         size = {**browser.PHONE, "width": width, "height": height}
         self.browser.call("Emulation.setDeviceMetricsOverride", **size)

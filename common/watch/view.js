@@ -1079,15 +1079,25 @@ function goToEvent(kernel, event) {
   goTo(r, moments[Math.max(0, Math.min(moments.length - 1, event))]);
 }
 
-// A step forward or back: to the next moment at which more happens than that lanes go on.
+// What a step goes to.
+const GRAINS = {
+  request: moment => moment.kind !== "at",
+  line: () => true,
+  news: moment => moment.isNew,
+  phase: moment => moment.kind === "launch" || moment.kind === "barrier",
+  warp: (moment, before) => moment.warp !== before.warp,
+};
+
+// A step forward or back: to the next moment at which something of the chosen grain is new.
 function step(direction) {
+  const grain = $("grain").value;
   let tick = state.tick;
   for (;;) {
     tick += direction;
     if (tick <= 0 || tick >= state.axis.length - 1) break;
     const moved = runs.some((run, r) => {
       const m = state.axis[tick][r], before = state.axis[tick - 1][r];
-      return m !== before && run.moments[m].kind !== "at";
+      return m !== before && GRAINS[grain](run.moments[m], run.moments[before]);
     });
     if (moved) break;
   }
