@@ -1,4 +1,5 @@
-// A tour of any run, whose stops are found by what happens there.
+// For learners: a tour of any run, whose stops are found by what happens there, and a mode in which
+// one predicts what a request will touch.
 "use strict";
 
 // "1 lane updates", "2 lanes update".
@@ -76,3 +77,75 @@ function tourOf(runs) {
     return stops.sort((a, b) => a.m - b.m);
   });
 }
+
+// Hides what a request touches until it has been guessed. A moment is asked once.
+const quiz = {
+  on: false,
+  answers: new Map(),
+  right: 0,
+
+  asks(moment) { return this.on && ACCESSES.has(moment.kind) && !this.answers.has(moment); },
+  shared(moment) { return moment.counts.sectors === 0; },
+  result(moment) { return this.shared(moment) ? moment.counts.passes : moment.counts.sectors; },
+  // Four numbers, the right one among them.
+  choices(moment) {
+    const {counts, instruction} = moment;
+    const some = [
+      this.result(moment), this.shared(moment) ? counts.idealPasses : counts.ideal, counts.lanes,
+      Math.ceil(counts.lanes * instruction.size / SECTOR), 1, 2, 4, 8, 16, 32
+    ];
+    return [...new Set(some)].slice(0, 4).sort((a, b) => a - b);
+  },
+  question(pane) {
+    const {moment, run} = pane, {instruction, counts, kind} = moment;
+    const verb = {load: "load", store: "store", atomic: "update"}[kind],
+          what = `${lanesDo(counts.lanes, verb)} ${moment.array.name}`;
+    const buttons =
+        this.choices(moment).map(number => button(number, () => this.answer(pane, number)));
+    const answers = make("span", {className: "answers"}, ...buttons);
+    return [
+      `Line ${run.source(moment.place).line}: `, make("b", {textContent: what}),
+      `, ${instruction.size} bytes each. ` +
+          (this.shared(moment) ? "How many passes over the banks does it take?" :
+                                 "How many sectors of 32 bytes will the request touch?"),
+      answers
+    ];
+  },
+  answer(pane, number) {
+    this.answers.set(pane.moment, number);
+    this.right += number === this.result(pane.moment);
+    this.show();
+    pane.show(pane.m);
+  },
+  // What to say of a moment that was asked.
+  verdict(moment) {
+    if (!this.on || !this.answers.has(moment)) return [];
+    const said = this.answers.get(moment), result = this.result(moment);
+    return [make("b", {
+      className: said === result ? "right" : "wrong",
+      textContent: said === result ? `${result} is right. ` : `Not ${said}: ${result}. `
+    })];
+  },
+  toggle() {
+    this.on = !this.on;
+    if (this.on) {
+      [this.answers, this.right] = [new Map(), 0];
+      closeTour();
+    }
+    $("grain").value = this.on ? "news" : "request";
+    this.show();
+    redraw();
+  },
+  show() {
+    $("quiz").setAttribute("aria-pressed", this.on);
+    $("quiz").textContent =
+        this.on ? `predict: ${this.right} of ${this.answers.size} right` : "predict";
+  },
+  // 1 to 4 answer what is asked. Whether the key was one.
+  key(key) {
+    const pane = panes.find(one => one.asked);
+    const button = pane && [...pane.sentence.querySelectorAll("button")][key - 1];
+    if (button) button.click();
+    return Boolean(button);
+  },
+};

@@ -332,6 +332,28 @@ class Pages(test_watch.Scratch):
                 self.assertNotRegex(self.look("$('tour').textContent"), "undefined|NaN")
                 self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
+    def test_predictions_are_counted(self):
+        self.opens("stencil2d:16x16", ["csr_scalar"])
+        self.browser.press("p", "ArrowRight")
+        self.says(r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors")
+        self.assertEqual(self.look("panes[0].arrays.map(a => a.says.textContent).join('')"), "")
+        self.look(
+            "[...panes[0].sentence.querySelectorAll('button')].find(b => b.textContent === '4').click()"
+        )
+        self.says("^4 is right. Line 28: all 32 lanes load row_offsets")
+        for _ in range(8):  # each time something that has not been asked
+            self.browser.press("ArrowRight")
+            if not self.look("panes[0].asked"):
+                continue
+            self.shows(
+                4,
+                "new Set([...panes[0].sentence.querySelectorAll('button')].map(b => b.textContent)).size",
+            )
+            self.browser.press("1")
+        self.assertRegex(self.look("$('quiz').textContent"), r"^predict: [1-9] of [4-9] right$")
+        self.browser.press("p")
+        self.assertEqual(self.look("$('quiz').textContent"), "predict")
+
     def test_steps_to_barriers_and_to_what_is_new(self):
         self.opens("stencil2d:8x8", ["segscan_block"])
         stops = {}

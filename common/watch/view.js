@@ -189,13 +189,16 @@ class Pane {
     const {run} = this, moment = run.moments[m];
     const has = ACCESSES.has(moment.kind) || moment.kind === "warp operation";
     Object.assign(this, {m, moment, request: has ? run.request(moment) : null});
-    this.sentence.replaceChildren(...describe(run, moment, this.request));
-    const totals = run.totals(m);
+    this.asked = quiz.asks(moment);
+    this.sentence.replaceChildren(
+        ...this.asked ? quiz.question(this) :
+                        [...quiz.verdict(moment), ...describe(run, moment, this.request)]);
+    const totals = run.totals(this.asked ? m - 1 : m);
     Object.values(totals).forEach((text, i) => {
       this.soFar[i].textContent = text;
     });
     this.states = run.lanesAt(moment.warp, m);
-    this.showBars(m + 1);
+    this.showBars(this.asked ? m : m + 1);
     this.drawGrid();
     this.showLanes();
     this.showSource();
@@ -583,7 +586,7 @@ class Pane {
         used.set(at / made.array.element, [0]);
       return used;
     }
-    if (!request || request.array !== made.array) return used;
+    if (!request || request.array !== made.array || this.asked) return used;
     request.addresses.forEach((address, i) => {
       for (let at = address; at < address + moment.instruction.size; at += made.array.element) {
         addTo(used, Math.floor(at / made.array.element), request.lanes[i]);
@@ -1224,7 +1227,7 @@ function runWith(kind) {
 function start() {
   $("keys").innerHTML =
       "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
-      "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
+      "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>p</kbd> predict, <kbd>1</kbd> to <kbd>4</kbd> answer &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
       "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
   $("back").onclick = () => step(-1);
   $("forward").onclick = () => step(1);
@@ -1237,6 +1240,7 @@ function start() {
     goTo(+r, runs[r].warps.get(key).moments[0]);
   };
   $("guide").onclick = () => showStop(Math.max(0, state.tour));
+  $("quiz").onclick = () => quiz.toggle();
   $("worst").onclick = () => {
     const r = runWith("worst");
     goTo(r, runs[r].kinds.worst[0]);
@@ -1306,7 +1310,9 @@ function onKey(event) {
     Home: () => go(0),
     End: () => go(state.axis.length - 1),
     t: () => $("guide").click(),
+    p: () => $("quiz").click(),
   };
+  if (quiz.key(event.key)) return;
   if (!actions[event.key] || (event.key === " " && event.target.tagName === "BUTTON")) return;
   event.preventDefault();
   actions[event.key]();
