@@ -680,24 +680,23 @@ def chain(draw, trace):
     left, top, side = 20, 36, 380
     x, y, cell = along(0, rows, left, side), along(-0.5, rows - 0.5, top, side), side / rows
     draw.rect(left, top, side, side, "edge")
-    diagonals = plural(len(kept), "diagonal")
-    groups = (
-        (colour(3), dense, f"{len(dense)} nonzeros on {diagonals} that are stored whole:"),
-        ("", (), "8 bytes each, and no column"),
-        ("#e9a9a4", zeros, f"{plural(len(zeros), 'zero')} stored with them"),
-        (colour(25), rest, f"{len(rest)} nonzeros on other diagonals, stored as CSR:"),
-        ("", (), "8 bytes, and 2 for the distance from the main diagonal"),
-    )
-    for i, (look, of, text) in enumerate(groups):
-        if look:
-            draw.squares([(x(c), y(r)) for r, c in sorted(of)], cell, look)
-            draw.key(430, 108 + i * 24, look, text, "ink")
-        else:
-            draw.text(445, 108 + i * 24, text, "soft")
     csr = 12 * len(places) + 4 * (rows + 1) + 16 * rows
-    needed = f"A product needs {trace['compulsory_bytes']:.0f} bytes, in CSR {csr}."
     draw.text(430, 66, f"{matrix['name']}: {rows} states, {len(places)} nonzeros")
-    draw.text(430, 246, needed)
+    whole = f"{len(dense)} nonzeros on {plural(len(kept), 'diagonal')} stored whole: 8 bytes each"
+    groups = (
+        (colour(3), dense, whole),
+        ("#e9a9a4", zeros, f"{plural(len(zeros), 'zero')} stored with them"),
+        (
+            colour(25),
+            rest,
+            f"{len(rest)} nonzeros as CSR: 8 bytes, and 2 for the diagonal's distance",
+        ),
+    )
+    for line, (look, of, text) in zip((100, 124, 148), groups):
+        draw.squares([(x(c), y(r)) for r, c in sorted(of)], cell, look)
+        draw.key(430, line, look, text, "ink")
+    needed = f"A product needs {trace['compulsory_bytes']:.0f} bytes, in CSR {csr}."
+    draw.text(430, 186, needed)
     return """Row r, column c: from state c the chain moves to state r. Most moves are the same
         few steps in the numbering of the states."""
 
@@ -886,24 +885,17 @@ def versions(draw):
         f64, f32 = re.search(r"\b(1\.\d\d)\b(?: and (1\.\d\d)\b)?", told).groups()
         means[version] = {"f64": float(f64), "f32": float(f32 or f64)}
     hues = {"f64": colour(4), "f32": colour(22)}
-    y = along(1, 1.4, 230, -192)
-    for tenth in range(10, 15):
-        draw.line(60, y(tenth / 10), WIDTH - 20, y(tenth / 10), "soft-line", 0.6)
-        draw.small(54, y(tenth / 10) + 4, f"{tenth / 10:.1f}", "end")
-    draw.small(4, 245, "cuSPARSE")
-    for version, of in sorted(means.items()):
-        x = 74 + (version - 1) * 82
-        pale = None if f"\n{version} " in story else ".45"
-        for left, (precision, hue) in zip((x, x + 27), hues.items()):
-            mean = of[precision]
-            draw.rect(left, y(mean), 25, y(1) - y(mean), hue, opacity=pale)
-            draw.middle(left + 12.5, y(mean) - 4, f"{mean:.2f}", "ink small")
-        draw.middle(x + 26, 245, f"version {version}", "ink small")
-    for x, name, hue in zip((74, 214), ("double precision", "single"), hues.values()):
-        draw.key(x, 35, hue, name)
+    for i, (version, of) in enumerate(sorted(means.items())):
+        told = "" if f"\n{version} " in story else "*"
+        for line, (precision, hue) in enumerate(hues.items()):
+            name = f"version {version}{told}" * (line == 0)
+            bar = 0, of[precision] - 1, hue, f"{of[precision]:.2f}"
+            draw.bars(36 + 32 * i + 14 * line, name, [bar], 0.4, tall=13)
+    names = dict(zip(hues.values(), ("double precision", "single")))
+    draw.keys(36 + 32 * len(means) + 14, names)
     return """How many times as fast as the best of cuSPARSE's CSR and COO algorithms, geometric
         mean. Versions 1 to 4 on 22 matrices, later ones on 24. Bars begin at 1, as fast as
-        cuSPARSE. Pale: no records were kept; as the notes report it (of versions 5 and 6 the
+        cuSPARSE. *: no records were kept; as the notes report it (of versions 5 and 6 the
         mean over both precisions)."""
 
 
