@@ -30,7 +30,7 @@ RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62,
 WIDTH = 900
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
 ROOT = Path(__file__).resolve().parents[2]
-EDITED = "01_csr", "06_cut_row", "06_in_flight", "08_states", "10_steps"
+EDITED = "01_csr", "06_cut_row", "06_in_flight", "06_two_kernels", "08_states", "10_steps"
 
 STYLE = """
 .p { fill: #ffffff } .ink { fill: #1c2430 } .soft { fill: #5d6878 } .edge { stroke: #b9c2ce; fill: none }
@@ -535,38 +535,6 @@ def tiles(draw, trace):
         colour: as many rows and nonzeros together as every other, whatever the lengths of the
         rows. Ticks are borders of tiles. Where one lies inside a row, the warps exchange
         partial sums of that row."""
-
-
-@picture("06_two_kernels", (STENCIL, "pcsr"))
-def two_kernels(draw, trace):
-    """pcsr: products first, sums later"""
-    # Products of the first launch, in the order of memory, and what the second makes of them.
-    loads, stores = accesses(trace, "values")[0], accesses(trace, "middle", "store")[0]
-    rows, count = trace["matrix"]["row_offsets"], len(loads.lanes)
-    spans = [(r, k, min(rows[r + 1], count)) for r, k in enumerate(rows) if k < count]
-    looks = [row_colour(r) for r, begin, end in spans for _ in range(begin, end)]
-    place = {"left": 130, "pitch": (WIDTH - 150) / 32}
-    for y, name, request in ((44, "values", loads), (106, "products (middle)", stores)):
-        draw.text(10, y + 13, name)
-        row = draw.row(y, 18, [looks[k] for k in request.elements], **place)
-        sectors, ideal = (request.counts[of] for of in ("sectors", "ideal_sectors"))
-        draw.small(10, y + 28, plural(sectors, "sector") + ", the fewest" * (sectors == ideal))
-    for lane in loads.lanes:
-        draw.line(row.x(lane), 64, row.x(lane), 102, "rule")
-    lower, middles = Row(row.left, row.pitch, 214, 234), {}
-    for r, begin, end in spans:
-        wide, middles[r] = (end - begin) * row.pitch - 5, (begin + end - 1) / 2
-        draw.rect(row.x(begin - 0.5) + 3, lower.top, wide, 20, row_colour(r), rx=3)
-        draw.middle(lower.x(middles[r]), 248, f"y[{r}]")
-    for request in accesses(trace, "pcsr_piece", launch=1):
-        for r, k in zip(request.lanes, request.elements):
-            if k < count:
-                draw.link(row._replace(bottom=150), k, lower, middles[r], row_colour(r))
-    for y, text in ((94, "launch 1"), (178, "launch 2"), (228, "a thread per row")):
-        draw.text(10, y, text, "soft" if y < 200 else "ink")
-    return f"""The first {count} nonzeros of {trace["matrix"]["name"]}, in the colours of their
-        rows. The first launch reads values in order and writes a product for each. The second
-        reads products in order, too, into shared memory, and each thread adds up its row."""
 
 
 @picture("07_timeline", ("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns"))
