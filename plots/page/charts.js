@@ -73,7 +73,7 @@ function pointed(marks, every, select) {
 const FILLS = {
   "real file": "currentColor",
   generated: "url(#half)",
-  "stand-in": "var(--card)"
+  "stand-in": "var(--paper)"
 };
 const markOf = name =>
     ({d: CIRCLE, class: "mark", style: `fill: ${FILLS[name] ?? FILLS.generated}`});
@@ -81,7 +81,7 @@ const CIRCLE = "M4.2 0A4.2 4.2 0 1 1 -4.2 0A4.2 4.2 0 1 1 4.2 0Z";
 const half = () => shape(
     "linearGradient", {id: "half", class: "mark"},
     shape("stop", {offset: 0.5, "stop-color": "currentColor"}),
-    shape("stop", {offset: 0.5, style: "stop-color: var(--card)"}));
+    shape("stop", {offset: 0.5, style: "stop-color: var(--paper)"}));
 
 function padded(values, factor = 1.15) {
   return [Math.min(...values) / factor, Math.max(...values) * factor];

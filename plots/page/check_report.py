@@ -73,7 +73,7 @@ class Check:
             self.js("""[...document.querySelectorAll('#scatter .mark[transform]')].every(mark => {
           mark.dispatchEvent(new PointerEvent('pointerenter'));
           const matrix = $('tip').textContent.match(/ on (.*?)(?: [(]stand-in[)])?, f/)[1], {source} = data.rows.find(row => row.matrix === matrix);
-          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--card)'}[source] ?? 'url'); })"""),
+          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--paper)'}[source] ?? 'url'); })"""),
             "a mark does not show its matrix's source",
         )
         if "No matrix" not in compared:
