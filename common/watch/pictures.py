@@ -122,11 +122,6 @@ class Picture:
     def middle(self, x, y, text, look="ink small mono"):
         self.text(x, y, text, look, "middle")
 
-    def note(self, y, *lines):
-        """Small text at the left."""
-        for i, line in enumerate(lines):
-            self.small(10, y + 15 * i, line)
-
     def key(self, x, y, look, text, words="soft small"):
         """What a colour means."""
         self.rect(x, y - 9, 10, 10, look)
@@ -192,7 +187,9 @@ class Picture:
     def caption(self, text):
         """What the picture shows, below it: a line holds some 160 characters."""
         text = " ".join(text.split())
-        self.note(self.height + 16, *textwrap.wrap(text, 160))
+        y = self.height + 16
+        for i, line in enumerate(textwrap.wrap(text, 160)):
+            self.small(10, y + 15 * i, line)
         self.description = f"{text} {self.description}".strip()
 
     def svg(self):
@@ -424,11 +421,10 @@ def carries(draw, trace, first=4, shown=9):
     for at, (tile, after) in enumerate(itertools.pairwise(tiles)):
         y, warp, tail = 46 + 66 * at, first + at, tile.count(tile[-1]) * (tile[-1] == after[0])
         draw.text(10, y + 14, f"warp {warp}")
-        for k, row in [*enumerate(tile)][:shown] + [*enumerate(tile)][-shown:]:
-            x = left + 27 * k if k < shown else end - 27 * (len(tile) - k)
-            look = [row_colour(row)], [row], "ink small mono"
-            pale = None if k < head or k >= len(tile) - tail else ".35"
-            draw.row(y, 20, *look, left=x, pitch=27, rx=2, opacity=pale)
+        looks = [row_colour(row) for row in tile[:head]]
+        looks += ["box"] * (len(tile) - head - tail) + [row_colour(tile[-1])] * tail
+        for x, part in ((left, slice(shown)), (far, slice(-shown, None))):
+            draw.row(y, 20, looks[part], tile[part], "ink small mono", left=x, pitch=27, rx=2)
         more = f"... {len(tile) - 2 * shown} more ..."
         draw.middle((left + 27 * shown + far) / 2, y + 14, more, "soft small")
         own = f"y[{tile[head]}] to y[{tile[-tail - 1]}]"
@@ -442,11 +438,10 @@ def carries(draw, trace, first=4, shown=9):
             total = f"y[{tile[-1]}] = tail of warp {warp} + {into}"
             draw.middle((left + end) / 2, y + 48, total)
         head = after.count(after[0]) if tail else 0
-    text = f"""{trace["kernel"]["name"]} on {trace["matrix"]["name"]}, the last warps of the
-        first block. After a barrier one thread adds tails and heads."""
-    if tail:
-        text += " The last row goes on in the next block: its tail becomes the carry of the block."
-    return text
+    return f"""{trace["kernel"]["name"]} on {trace["matrix"]["name"]}, the last warps of the
+        first block. Coloured: sums that two warps share. After a barrier one thread adds tails
+        and heads. The last row goes on in the next block: its tail becomes the carry of the
+        block."""
 
 
 def over_banks(draw, y, text, load, passes, ideal):
