@@ -37,7 +37,7 @@ STYLE = """
 .box { stroke: #b9c2ce; fill: #ffffff } .drag { fill: url(#hatch); stroke: none } .frame { stroke: #1c2430; fill: none }
 .padding { stroke: #e9a9a4 } .nonzero { stroke: #4f83cc } .unread { stroke: #dfe5ec } .bad { fill: #c22f2f } .rule { stroke: #8a95a5; fill: none } .hatch { stroke: #8a95a5 }
 .soft-line { stroke: #b9c2ce; fill: none } .quiet { fill: #dfe5ec } .on { fill: #000000 }
-text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { font-size: 10.5px } .title { font-weight: 600; font-size: 13px }
+text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { font-size: 11px } .title { font-weight: 600; font-size: 13px }
 .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace }
 @media (prefers-color-scheme: dark) {
 .p { fill: #151a21 } .ink { fill: #e4e9f0 } .soft { fill: #9aa6b6 } .edge { stroke: #465163 }
@@ -185,10 +185,10 @@ class Picture:
         self.height = max([self.height, *(y + side / 2 for _, y in places)])
 
     def caption(self, text):
-        """What the picture shows, below it: a line holds some 160 characters."""
+        """What the picture shows, below it: a line holds some 145 characters."""
         text = " ".join(text.split())
         y = self.height + 16
-        for i, line in enumerate(textwrap.wrap(text, 160)):
+        for i, line in enumerate(textwrap.wrap(text, 145)):
             self.small(10, y + 15 * i, line)
         self.description = f"{text} {self.description}".strip()
 
@@ -700,7 +700,7 @@ def sparsity(draw):
             look = {"class_": "nonzero", "opacity": f"{shade / 3:.2f}", "transform": place}
             draw.add("path", d=paths[shade], **look)
         draw.text(left, 42, name.split(",")[0], "ink small")
-        draw.small(left, 58, f"{short(rows)} × {short(columns)}, {short(nonzeros / rows)} each")
+        draw.small(left, 58, f"{short(rows)} × {short(columns)}, {short(nonzeros / rows)}")
         told.append(f"{name}: {rows} rows, {columns} columns, {nonzeros} nonzeros")
     draw.height, draw.description = 68 + side, "; ".join(told)
     return """Rows × columns, and nonzeros per row on average. A cell stands for many rows and
