@@ -584,9 +584,8 @@ def draw(rows, errors):
         colour = style.GREY if kernel in NOT_FITTED else style.BLUE if y else style.BLACK
         style.box(axes, y, list(np.exp(errors[of])), 0.6, colour)
         said = f"{percent(np.median(off[of]))} ({sum(of)})"
-        axes.text(1.01, y, said, transform=axes.get_yaxis_transform(), va="center")
-    said = "median error (products)"
-    axes.text(1.01, -1, said, transform=axes.get_yaxis_transform(), va="center", ha="center")
+        style.at_edge(axes, y, said, True)
+    style.head(axes, "median error\n(products)")
     axes.axvline(1, color=style.BLACK, linewidth=0.8)
     axes.set(xscale="log", xlabel="estimated time / measured time")
     axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])

@@ -17,10 +17,7 @@ FORMATS = {"coo": ["coo"], "csr": ["csr_vector_shared"], "ell": ["ell"], "hyb": 
 HOSTS = {"mkl_csr": "oneMKL", "eigen_csr": "Eigen", "csr_openmp": "csr_openmp"}
 LOOKS = {  # of a format: colour and mark
     "cpu": (style.GREY, "x"),
-    "coo": (style.BLACK, "v"),
-    "csr": (style.ORANGE, "s"),
-    "ell": (style.BLUE, "o"),
-    "hyb": (style.GREEN, "^"),
+    **{f: (style.COLOURS[f.upper()], mark) for f, mark in zip(FORMATS, "vso^")},
 }
 SMALL = 200_000  # nonzeros of a chain in figure 11
 PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
@@ -150,10 +147,9 @@ def picture(number, table, keep, title):
                 at = [list(LOOKS).index(f) * 0.14 - 0.28 + names.index(m) for m in of]
                 ends = [[gflops(r, "warm", end) for r in of.values()] for end in ("upper", "lower")]
                 right.hlines(at, *ends, color=LOOKS[f][0], linewidth=1)
-        style.rows(left, [data.label(name) for name in names])
         for axes in (left, right):
-            for y in range(1, len(names), 2):
-                axes.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", linewidth=0, zorder=0, label="_row")
+            style.rows(axes, [data.label(name) for name in names])
+            style.bands(axes, len(names))
         entries = [
             (style.sample(mark, colour), "CPU" if f == "cpu" else f.upper())
             for f, (colour, mark) in LOOKS.items()

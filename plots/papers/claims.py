@@ -114,7 +114,7 @@ def pcsr_bandwidth():
     """In one count of bytes there and here, those of y = Ax in CSR: by our count with the middle
     array the C2050 would have moved more than its peak on CurlCurl_4. Only double precision: the
     paper prints no times in single."""
-    of_table = {m: share for m, (_, share) in he_gao.published_shares().items()}
+    of_table = he_gao.published_shares()
     claimed = max(of_table.values())
 
     def ours(data):

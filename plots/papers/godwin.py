@@ -16,7 +16,12 @@ FORMATS = {
     "ELL": ["ell"],
     "CSR": ["cusparse_csr_*", "cusparse_spmvop_*"],
 }
-LOOKS = {"DIA": (style.BLUE, "o"), "ELL": (style.GREEN, "^"), "CSR": (style.BLACK, "s")}
+# The rivals of figure 7: CSR is cuSPARSE's.
+LOOKS = {
+    "DIA": (style.COLOURS["DIA"], "o"),
+    "ELL": (style.COLOURS["ELL"], "^"),
+    "CSR": (style.CUSPARSE, "s"),
+}
 GENERATED = (
     "The grids are generated, as the paper's; of its sizes the text names 64 x 64 x 64 alone."
 )
@@ -125,17 +130,19 @@ def figure7(data, gaps):
     for (precision, rival), of in found.items():
         colour, mark = LOOKS[rival]
         dofs, means = list(of), [fmean(ratios) for ratios in of.values()]
-        low, high = ([end(ratios) for ratios in of.values()] for end in (min, max))
-        axes = panels[precision]
-        beside = [dof + 0.12 * (list(LOOKS).index(rival) - 1) for dof in dofs]
-        axes.vlines(beside, low, high, color=colour, linewidth=1)
-        axes.plot(beside, means, marker=mark, color=colour, linewidth=1.3, markersize=4.5)
-        place = {"xytext": (9, 0), "textcoords": "offset points", "va": "center"}
-        axes.annotate(f"against {rival}", (dofs[-1], means[-1]), color=colour, **place)
-        axes.set_xlim(0.7, dofs[-1] + 2.6)
+        axes, named = panels[precision], rival == "DIA"  # which the title names
+        if named:
+            ends = ([end(ratios) for ratios in of.values()] for end in (min, max))
+            axes.fill_between(dofs, *ends, color=colour, alpha=0.15, linewidth=0)
+        look = {"marker": mark, "color": colour, "linewidth": 1 + named, "markersize": 4.5}
+        axes.plot(dofs, means, **look)
+        place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
+        look = {"color": colour, "fontweight": "bold" if named else "normal", **place}
+        axes.annotate(f"over {rival}", (dofs[-1], means[-1]), **look)
+        axes.set_xlim(0.7, dofs[-1] + 2)
         axes.set_xticks(dofs)
     gaps.remark(
-        f"{data.device}, warm. Marks: arithmetic means of {len(every)} grids ({', '.join(every)}); lines through them: from the least grid to the greatest. "
+        f"{data.device}, warm. Marks: arithmetic means of {len(every)} grids ({', '.join(every)}); band: DIA, from the least grid to the greatest. "
         "CDS: the paper's, cds_texture. DIA and ELL: ours, of step 08; the paper's DIA was Cusp's. CSR: cuSPARSE's fastest, which PETSc's is today. "
         f"{GENERATED} Of a format that takes over half of the L2 only a part stays there, so that CDS gains most where the L2 still holds it and no longer DIA."
     )
@@ -156,16 +163,13 @@ def figure8(data, gaps):
         axes.axvspan(0.5, 1.5, color=style.GREY, alpha=0.25, linewidth=0)
         axes.set_title(f"{style.PRECISIONS[precision]}: above 1.0 at {count} points")
         found = over(gaps, every, precision, "DIA", bandwidth, "cold")
-        for k, (grid, of) in enumerate(found.items()):
-            kind = grid.split(":")[0]
-            colour, mark = {"stencil2d": (style.BLUE, "o"), "stencil3d": (style.VERMILLION, "s")}[
-                kind
-            ]
-            smaller = sum(other.startswith(kind) for other in list(found)[:k])
-            look = {"marker": mark, "color": colour, "linewidth": 1, "markersize": 4.5}
-            look["markerfacecolor"] = colour if smaller else "white"
-            beside = [dof + 0.1 * (k - (len(found) - 1) / 2) for dof in of]
-            axes.plot(beside, list(of.values()), label=grid, **look)
+        for grid, of in found.items():
+            kind, sizes = grid.split(":")
+            colour, mark = {"stencil2d": (style.BLUE, "o"), "stencil3d": (style.GREEN, "s")}[kind]
+            smaller = grid == next(other for other in found if other.startswith(kind))
+            look = {"marker": mark, "color": colour, "markersize": 4.5}
+            label = f"{kind[-2]}-D, {sizes.replace('x', ' × ')}"
+            axes.plot(of.keys(), of.values(), "--" if smaller else "-", label=label, **look)
         axes.set_xlim(left=0.5)
     bottom, top = axes.get_ylim()
     for axes in panels.values():
@@ -176,7 +180,7 @@ def figure8(data, gaps):
     style.legend(figure, list(zip(handles, labels)))
     gaps.remark(
         f"{data.device}. CDS: the paper's, cds_texture. DIA: ours, of step 08; the paper's was Cusp's. Cold: the L2 is flushed before each product. "
-        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. Grey: at 1 degree of freedom the two are one format; the titles count the others. Full: the larger grids; marks of one number of degrees stand beside each other. {GENERATED}"
+        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. Grey: at 1 degree of freedom the two are one format; the titles count the others. Dashed: the smaller grids. {GENERATED}"
     )
     return figure
 

@@ -74,24 +74,33 @@ def figure4(data, gaps):
     return figure
 
 
-def by_algorithm(gaps, message, summary, value, x, state="warm"):
-    """The figure, and {algorithm: {matrix: (x, value)}} of its panels in double precision; one
-    panel is left."""
-    data = gaps.data
-    names, found = data.in_order(NONZEROS), {}
-    for label, patterns in ALGORITHMS.items():
-        records = {m: gaps.find(label, m, "f64", patterns, state=state) for m in names}
-        found[label] = {m: (x(r), value(r, state)) for m, r in records.items() if r}
-    figure = style.new_figure(4.4, message(found))
-    panels = figure.subplots(2, 4, sharex=True, sharey=True)
-    sources = {name: data.source(name) for name in names}
-    for axes, (label, of) in zip(panels.flat, found.items()):
-        colour = style.VERMILLION if "one pass" in label else style.BLUE
-        style.points(axes, of, sources, colour, label=label, markersize=4)
-        name = {"CSRMV": "CSRMV (cuSPARSE)", "PCSR": "PCSR (published)"}.get(label, label)
-        axes.set_title(f"{name}\n{summary(label, of) if of else 'not measured'}")
+def by_algorithm(gaps, state="warm"):
+    """{algorithm: {matrix: record}} in double precision."""
+    names = gaps.data.in_order(NONZEROS)
     style.one_triangle(gaps, names, NONZEROS)
-    return figure, panels, style.source_key(sources.values())
+    of = {
+        a: {m: gaps.find(a, m, "f64", k, state=state) for m in names} for a, k in ALGORITHMS.items()
+    }
+    return {a: {m: r for m, r in records.items() if r} for a, records in of.items()}
+
+
+def by_row(data, message, shares, colours, told, head, unit):
+    """A row per algorithm: `shares` of {matrix: percent}, in double precision, and at its right
+    what is `told` of it."""
+    figure = style.new_figure(1.15 + 0.34 * len(shares), message)
+    axes, names = figure.subplots(), {"CSRMV": "CSRMV (cuSPARSE)", "PCSR": "PCSR as published"}
+    for y, (label, of) in enumerate(shares.items()):
+        if of:
+            style.box(axes, y - 0.08, list(of.values()), 0.4, colours.get(label, style.BLACK))
+        if label in ALGORITHMS:
+            style.files_below(axes, y + 0.27, of, data)
+        style.at_edge(axes, y, told[label] if of else "not measured", outside=True)
+    style.head(axes, head)
+    axes.set(xlim=(0, 101), xlabel=unit)
+    style.rows(axes, [names.get(label, label) for label in shares])
+    for label in axes.get_yticklabels():
+        label.set_fontweight("bold" if "PCSR" in label.get_text() else "normal")
+    return figure, [(style.hollow(), style.BOX), style.files_key()]
 
 
 def alone_ahead(data, matrix):
@@ -103,38 +112,35 @@ def alone_ahead(data, matrix):
 
 
 def figure4_rates(data, gaps):
-    """Figure 4: GFLOP/s of seven algorithms in double precision."""
+    """Figure 4: GFLOP/s of seven algorithms in double precision, as a share of those of the fastest
+    of them on each matrix."""
     theirs = [
         2e-6 * int(row["nonzeros"]) / float(row["one_gpu"])
         for row in published("he_gao_2016_table3")
     ]
-    first = [alone_ahead(data, m) for m in NONZEROS]
-
-    def message(_):
-        count = first.count("PCSR in one pass")
-        text = f"PCSR in one pass is the sole fastest on {count} of {len(first)} matrices"
-        return f"{text}, PCSR as published on {first.count('PCSR') or 'none'}"
-
-    def times_first(label, _):
-        return f"fastest on {first.count(label)} of {len(first)}"
-
-    figure, panels, key = by_algorithm(gaps, message, times_first, gflops, lambda r: r["nnz"])
-    every = sum(ALGORITHMS.values(), [])
-    best = [data.fastest(m, "f64", every) for m in data.in_order(NONZEROS)]
-    best = [(r["nnz"], gflops(r)) for r in best if r]
-    for axes in panels.flat[:7]:
-        axes.plot(*zip(*sorted(best)), color=style.GREY, linewidth=1, zorder=1) if best else None
-    figure.delaxes(panels[1, 3])
-    panels[0, 3].tick_params(labelbottom=True)
-    for axes in figure.axes:
-        axes.set(xscale="log", yscale="log")
-        style.decimal(axes.yaxis)
-    figure.supxlabel("nonzeros", fontsize=style.SMALLEST)
-    figure.supylabel("GFLOP/s", fontsize=style.SMALLEST)
-    line = style.sample("", style.GREY, "-"), "the fastest of the seven"
-    style.legend(figure, [*key, line])
+    first, found = [alone_ahead(data, m) for m in NONZEROS], by_algorithm(gaps)
+    best = {
+        m: max(gflops(of[m]) for of in found.values() if m in of)
+        for of in found.values()
+        for m in of
+    }
+    shares = {a: {m: 100 * gflops(r) / best[m] for m, r in of.items()} for a, of in found.items()}
+    message = f"PCSR in one pass is the sole fastest on {first.count('PCSR in one pass')} of {len(first)} matrices, "
+    message += f"PCSR as published on {first.count('PCSR') or 'none'}"
+    told = {
+        a: f"{first.count(a)} of {len(first)};  {median(map(gflops, of.values())):.0f}"
+        for a, of in found.items()
+        if of
+    }
+    unit = f"GFLOP/s in % of the fastest of the seven on each of {len(best)} matrices, {style.brief(data.device)}"
+    colours, head = (
+        {a: style.OURS for a in ("PCSR", "PCSR in one pass")},
+        "sole fastest;\nmedian GFLOP/s",
+    )
+    figure, key = by_row(data, message, shares, colours, told, head, unit)
+    style.legend(figure, key)
     gaps.remark(
-        f"Grey: the fastest of the seven on each matrix; a mark on it is the fastest there. Fastest on: alone, without ties. Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision: {min(theirs):.1f} to {max(theirs):.1f} GFLOP/s, the median is {median(theirs):.1f}; in single precision the text says over 9 GFLOP/s in most cases. {REMARK} {style.WARM}"
+        f"Sole fastest: without ties. Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision: {min(theirs):.1f} to {max(theirs):.1f} GFLOP/s, the median is {median(theirs):.1f}; in single precision the text says over 9 GFLOP/s in most cases. {REMARK} {style.WARM}"
     )
     return figure
 
@@ -147,8 +153,8 @@ def share_of_peak(record, state, quartile="median"):
 
 
 def published_shares():
-    """{matrix: (MB, percent of the data sheet's bandwidth)} of the paper's PCSR: table 3's times,
-    and the bytes of y = Ax in CSR."""
+    """{matrix: percent of the data sheet's bandwidth} of the paper's PCSR: table 3's times, and the
+    bytes of y = Ax in CSR."""
     said = published("he_gao_2016_text")
     most, share = (
         said.value(what=what, precision="f64") for what in ("max_bandwidth", "share_of_peak")
@@ -158,44 +164,33 @@ def published_shares():
         size = {name: rows[row["matrix"]] for name in ("rows", "cols")}
         one = {"format": "CSR", "precision": "f64", "nnz": int(row["nonzeros"]), **size}
         moved = 1e-6 * format_bytes(one)
-        found[row["matrix"]] = moved, moved / float(row["one_gpu"]) / (most / share)
+        found[row["matrix"]] = moved / float(row["one_gpu"]) / (most / share)
     return found
 
 
 def figure5(data, gaps):
     """Figure 5: bandwidth of seven algorithms as a share of the device's, and what share the
     paper's PCSR reached, by one count of bytes."""
-    theirs, said = published_shares(), published("he_gao_2016_text")
+    said = published("he_gao_2016_text")
     sheet, copy = data_sheet(data.device), data.copy_gb_per_s
-    most = max(share for _, share in theirs.values())
-
-    def message(found):
-        here, one_pass = (
-            max((share for _, share in found[label].values()), default=0)
-            for label in ("PCSR", "PCSR in one pass")
-        )
-        text = f"By our count of bytes, PCSR used at most {most:.0f}% of the bandwidth of a {GPU}"
-        return f"{text}; on an {style.brief(data.device)} it uses at most {here:.0f}%, and in one pass at most {one_pass:.0f}%"
-
-    def at_most(_, of):
-        return f"at most {max(share for _, share in of.values()):.0f}%"
-
-    figure, panels, key = by_algorithm(
-        gaps, message, at_most, share_of_peak, lambda r: 1e-6 * format_bytes(r), "cold"
-    )
-    last = panels.flat[7]
-    style.points(last, theirs, dict.fromkeys(theirs, "file"), style.BLACK, "D", GPU, markersize=4)
-    last.set_title(f"PCSR, {GPU}\n{at_most(GPU, theirs)}")
-    for axes in panels.flat:
-        axes.set(xscale="log", ylim=(-4, 103))  # marks at 0 are whole
-        if copy and axes is not last:
-            axes.axhline(100 * copy / (sheet or copy), color=style.BLACK, linewidth=1)
-        style.decimal(axes.xaxis)
-    figure.supxlabel("MB that y = Ax must move", fontsize=style.SMALLEST)
+    on, there = style.brief(data.device), f"PCSR, {GPU}"
+    shares = {
+        label: {m: share_of_peak(r, "cold") for m, r in of.items()}
+        for label, of in by_algorithm(gaps, "cold").items()
+    }
+    shares[there] = published_shares()
+    most = {label: f"{max(of.values(), default=0):.0f}%" for label, of in shares.items()}
+    message = f"By our count of bytes, PCSR used at most {most[there]} of the bandwidth of a {GPU}; on an {on} it uses "
+    message += f"at most {most['PCSR']}, and in one pass at most {most['PCSR in one pass']}"
+    colours = {there: style.THEIRS, "PCSR": style.OURS, "PCSR in one pass": style.OURS}
     unit = "% of the device's data-sheet bandwidth" if sheet else "% of a copy"
-    figure.supylabel(unit, fontsize=style.SMALLEST)
-    line = style.sample(line="-"), f"a copy, {copy or 0:.0f}{f' of {sheet}' * bool(sheet)} GB/s"
-    style.legend(figure, [*key, line, (style.sample("D"), f"{GPU}, the paper's table 3")])
+    figure, key = by_row(data, message, shares, colours, most, "at most", unit + ", cold L2")
+    if copy:
+        [axes] = figure.axes
+        axes.axvline(100 * copy / (sheet or copy), color=style.BLACK, linewidth=1, linestyle="--")
+        line = f"a copy on an {on}, {copy:.0f}{f' of {sheet}' * bool(sheet)} GB/s"
+        key.append((style.sample(line="--"), line))
+    style.legend(figure, key)
     texts = [f"{said.value(what='share_of_peak', precision=p):.0f}%" for p in ("f32", "f64")]
     gaps.remark(
         "Double precision. "
@@ -262,9 +257,9 @@ def mean_percent(found):
 def parallel_panel(axes, number, theirs, own, best, sources):
     """One of figures 7 to 10, and the means beside it."""
     _, gpus, exchange = PARALLEL[number]
-    style.points(axes, own, sources, style.BLUE, label="own")
-    style.points(axes, theirs, dict.fromkeys(theirs, "file"), style.VERMILLION, "D", "theirs")
-    lines = [(theirs, style.VERMILLION, "-"), (own, style.BLUE, "-")]
+    style.points(axes, own, sources, style.OURS, label="own")
+    style.points(axes, theirs, dict.fromkeys(theirs, "file"), style.THEIRS, "D", "theirs")
+    lines = [(theirs, style.THEIRS, "-"), (own, style.OURS, "-")]
     if exchange:
         lines.append((best, style.BLACK, "--"))
     lines = [(mean_percent(found), *look) for found, *look in lines if found]
@@ -274,9 +269,8 @@ def parallel_panel(axes, number, theirs, own, best, sources):
         beside = mean + (1 if side == "bottom" else -1.5)
         style.at_edge(axes, beside, f"{mean:.0f}%", color=colour, va=side)
     axes.set(xscale="log", ylim=(-2, 118))
-    axes.set_title(
-        f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication"
-    )
+    title = f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication"
+    axes.set_title(title, fontweight="bold" if number == max(PARALLEL) else "normal")
 
 
 def parallel_notes(data, gaps, found, names, sources):
@@ -354,11 +348,11 @@ def parallel_figure(data, gaps):
     figure.supylabel("parallel efficiency, %", fontsize=style.SMALLEST)
     figure.supxlabel("milliseconds of a product on one GPU", fontsize=style.SMALLEST)
     ours = f"{style.brief(data.device)}s"
-    entries = [(style.sample("D", style.VERMILLION, "-"), f"{GPU}s")]
+    entries = [(style.sample("D", style.THEIRS, "-"), f"{GPU}s")]
     if measured:
-        entries += [(style.sample("o", style.BLUE, "-"), ours)]
+        entries += [(style.sample("o", style.OURS, "-"), ours)]
         entries += [(style.sample(line="--"), "our fastest way")]
-        entries += style.source_key(sources.values(), style.BLUE)[-1:]
+        entries += style.source_key(sources.values(), style.OURS)[-1:]
     style.legend(figure, [*entries, (style.sample(), "lines: means")])
     for label, which in ((ours, 0), ("our fastest way", 1)):
         of = [item for n in shown for item in found[n][which].items()]

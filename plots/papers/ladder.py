@@ -29,6 +29,10 @@ STEPS = {
 }  # fmt: skip
 
 
+LOOK = """.here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 } .quiet { fill: #b3bfcc }
+@media (prefers-color-scheme: dark) { .here { fill: #e4e9f0 } .on { fill: #151a21 } .peer { stroke: #9aa6b6 } .quiet { fill: #4d5a6d } }"""
+
+
 def measured(data):
     """{kind: {step: fastest record}}; 0 is cuSPARSE."""
     return {kind: by_step(data, name, "f64") for kind, name in KINDS.items()}
@@ -74,7 +78,7 @@ def draw(data, step):
             middle = x + slot / 2 - 2
             here = rung == step
             if here:
-                picture.rect(x, bottom + 4, slot - 4, 17, rx=4, class_="here")
+                picture.rect(x, bottom + 4, slot - 4, 17, "here", rx=4)
             name, look = f"{rung:02}" if rung else "cuSPARSE", "on small" if here else "ink small"
             picture.text(middle, bottom + 17, name, look, "middle")
             if rung in SHORT_PATH:
@@ -86,7 +90,7 @@ def draw(data, step):
                 continue
             height = (bottom - top - 12) * gflops(of[rung]) / highest
             fill = "here" if here else "peer" if not rung else "quiet"
-            picture.rect(x + 2, bottom - height, slot - 8, height, rx=2, class_=fill)
+            picture.rect(x + 2, bottom - height, slot - 8, height, fill, rx=2)
             text, look = f"{gflops(of[rung]):.0f}", "ink small" if here else "soft small"
             picture.text(middle, bottom - height - 4, text, look, "middle")
         names = {s: f"step {s:02}" if s else "cuSPARSE" for s in of}
@@ -99,10 +103,7 @@ def draw(data, step):
         "A dash: unsuitable. Dots: the short path, 90 minutes.",
         *code_note([record for of in best.values() for record in of.values()]),
     )
-    picture.styles.append(
-        ".here { fill: #1c2430 } .on { fill: #ffffff } .peer { fill: none; stroke: #5d6878 } .quiet { fill: #b3bfcc }\n"
-        "@media (prefers-color-scheme: dark) { .here { fill: #e4e9f0 } .on { fill: #151a21 } .peer { stroke: #9aa6b6 } .quiet { fill: #4d5a6d } }"
-    )
+    picture.add("style", LOOK)
     picture.description = f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {kernels(best, step)} {gain(best, step)}"
     return picture.svg()
 

@@ -45,9 +45,9 @@ def chart(data, gaps):
             axes.axvspan(low, high, color=style.GREY, alpha=0.25, linewidth=0)
         of = found[precision, "vector"]
         own = {m: (of[m], y + 0.15) for y, m in enumerate(names) if m in of}
-        style.points(axes, own, sources, style.BLUE, label="vector", markersize=6)
+        style.points(axes, own, sources, style.OURS, label="vector", markersize=6)
         files = dict.fromkeys(names, "file")
-        style.points(axes, theirs[precision], files, style.VERMILLION, "D", GPU)
+        style.points(axes, theirs[precision], files, style.THEIRS, "D", GPU)
         axes.set(title=style.PRECISIONS[precision], xlabel="times as fast as the vector level")
         axes.set_xlim(left=0.8)
         style.rows(axes, [data.label(name) for name in names])
@@ -55,10 +55,10 @@ def chart(data, gaps):
     from matplotlib.patches import Patch
 
     device = style.brief(data.device)
-    entries = [(style.sample("D", style.VERMILLION), f"{GPU}, the poster's table")]
-    entries += [(style.sample("o", style.BLUE), f"{device}, today's build")]
+    entries = [(style.sample("D", style.THEIRS), f"{GPU}, the poster's table")]
+    entries += [(style.sample("o", style.OURS), f"{device}, today's build")]
     entries += [(Patch(color=style.GREY, alpha=0.25), "merging prevented: middle half")]
-    style.legend(figure, entries + style.source_key(sources.values(), style.BLUE)[-1:])
+    style.legend(figure, entries + style.source_key(sources.values(), style.OURS)[-1:])
     gaps.remark(
         f"Warp level: kernel lightspmv_warp; vector level: lightspmv_vector. Merging prevented: lightspmv_vector_inc, one atomic per vector, as the poster's GPUs executed the vector level; today's compiler merges those of a warp. GFLOP/s: TABLES.md. {style.WARM}"
     )

@@ -1,6 +1,7 @@
 """Figures that no paper has: roofline, ladder, speed-up over cuSPARSE."""
 
 import math
+from collections import Counter
 from statistics import geometric_mean, median
 
 import style
@@ -65,7 +66,6 @@ def too_few(data, gaps, precision):
 
 
 LARGE = 50e6  # bytes in CSR: what latency and launches cost counts little there
-HUES = {"f32": style.ORANGE, "f64": style.BLUE}
 
 
 def csr_bytes(record):
@@ -78,7 +78,7 @@ def large_records(data):
     that all steps have which multiply any matrix: medians of different matrices cannot be
     compared."""
     shares = {}
-    for precision in HUES:
+    for precision in style.PRECISE:
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
                 if csr_bytes(record) > LARGE:
@@ -101,7 +101,8 @@ def copy_share(data, gaps):
     }
     steps = sorted({step for _, step in shares}, key=lambda step: step or 99)
     names_of = {
-        s: step_name(s, [r for p in HUES for r in records.get((p, s), {}).values()]) for s in steps
+        s: step_name(s, [r for p in style.PRECISE for r in records.get((p, s), {}).values()])
+        for s in steps
     }
     for (_, step), of in records.items():
         gaps.shows(names_of[step], of.values())
@@ -114,20 +115,19 @@ def copy_share(data, gaps):
     message += f"{anywhere[best]:.0f}% of its bandwidth in double precision"
     message += f"; cuSPARSE reaches {anywhere[0]:.0f}%" * (best != 0 and 0 in anywhere)
     figure = style.new_figure(1.3 + 0.36 * len(steps), message)
-    axes = figure.subplots()
+    axes, weights = figure.subplots(), {"f32": "normal", "f64": "bold"}
     for y, step in enumerate(steps):
         for precision, up in (("f32", -0.2), ("f64", 0.2)):
             if of := shares.get((precision, step)):
-                style.box(axes, y + up, list(of.values()), 0.32, HUES[precision])
+                style.box(axes, y + up, list(of.values()), 0.32, style.PRECISE[precision])
                 text = f"{middle[precision, step]:.0f}% ({len(of)})"
-                edge = {"transform": axes.get_yaxis_transform(), "color": DARK[precision]}
-                axes.text(1.01, y + up, text, va="center", **edge)
-    axes.text(1.01, -0.6, "median (matrices)", transform=axes.get_yaxis_transform(), va="bottom")
+                style.at_edge(axes, y + up, text, True, fontweight=weights[precision])
+    style.head(axes, "median (matrices)")
     axes.set(xlim=(0, 100), xlabel=f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2")
     style.rows(axes, [names_of[s] + " (refuses some)" * (s in (8, 9)) for s in steps])
     for step, label in zip(steps, axes.get_yticklabels()):  # bold: what the title compares
         label.set_fontweight("bold" if step in (best, 0) else "normal")
-    boxes = [(style.hollow(colour), style.PRECISIONS[p]) for p, colour in HUES.items()]
+    boxes = [(style.hollow(colour), style.PRECISIONS[p]) for p, colour in style.PRECISE.items()]
     style.legend(figure, [*boxes, (style.sample(), style.BOX)])
     files = sum(data.source(name) == "file" for name in names)
     gaps.remark(
@@ -136,9 +136,6 @@ def copy_share(data, gaps):
         "of products, is not counted. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes."
     )
     return figure
-
-
-DARK = {"f32": "#8a5f00", "f64": style.BLUE}  # for text
 
 
 def ladder_panel(axes, best, baseline, first, names):
@@ -287,45 +284,33 @@ COMPARED = {True: f"{FIXED}", False: "our fastest kernel"}
 RIVAL = {True: "cuSPARSE's best for CSR and COO", False: "the best of all of cuSPARSE's formats"}
 
 
-def is_drawn(data, name):
-    """Whether a matrix has a mark of its own: real files and what is large by definition. The
-    others are summed up."""
-    return group_of(data, name) in ("real files", "large, by definition")
+def source_of(data, name):
+    """Large matrices that are generated into files are generated."""
+    of = {"real files": "file", "stand-ins": "stand-in"}
+    return of.get(group_of(data, name), "generated")
 
 
-PALE = "#9dbdd6"
-SMALL = {"markersize": 3, "zorder": 1}
-RING = {**style.MARK, "fillstyle": "none", "markersize": 8, "clip_on": False}
+FILLED = {"file": style.OURS, "generated": "#a9cfe6", "stand-in": "white"}
 
 
-def speedup_panel(axes, of, data):
-    """Ratios of one class over the time of our product; of the matrices that have no mark, a band,
-    and beside it those of stand-ins."""
-    at = {m: (1e3 * milliseconds(own), r) for m, (r, own, _) in of.items()}
-    worst = min(at.values(), key=lambda xy: xy[1], default=None)
-    marks = {m: xy for m, xy in at.items() if is_drawn(data, m)}
-    sources = {m: "file" if group_of(data, m) == "real files" else "generated" for m in marks}
-    style.points(axes, marks, sources, style.BLUE, label="each", markersize=4)
-    if others := {m: xy for m, xy in at.items() if m not in marks}:
-        low, _, high = style.middle_half([r for _, r in others.values()])
-        axes.axhspan(low, high, color=style.ORANGE, alpha=0.3, linewidth=0)
-        beside = {m: xy for m, xy in others.items() if not low <= xy[1] <= high}
-        for name, xy in beside.items():
-            if group_of(data, name) == "stand-ins" or xy == worst:
-                style.points(axes, {name: xy}, {name: data.source(name)}, PALE, **SMALL)
-    axes.axhline(1, color=style.BLACK, linewidth=0.8)
-    ratios = [r for r, *_ in of.values()]
-    if ratios:
-        axes.axhline(geometric_mean(ratios), color=DARK["f32"], linewidth=1.2, linestyle="--")
-        axes.plot(*worst, "ok", **RING)
-    ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
-    text = "not measured yet"
-    if ratios:
-        text = f"{geometric_mean(ratios):.2f} in the mean, worst {min(ratios):.2f};"
-        text += f"\nahead on {ahead} of {len(ratios)}"
-        if files := list(sources.values()).count("file"):
-            text += f" ({files} real file{'s' * (files > 1)})"
-    axes.text(0.03, 0.02, text, transform=axes.transAxes)
+def speedup_panel(axes, classes, data):
+    """A row per class of time and a box per source of the matrix: times as fast as cuSPARSE."""
+    for y, of in enumerate(classes.values()):
+        for k, (source, fill) in enumerate(FILLED.items()):
+            if ratios := [r for name, (r, *_) in of.items() if source_of(data, name) == source]:
+                style.box(axes, y + 0.27 * (k - 1), ratios, 0.2, fill=fill)
+        lines = ["not measured yet"]
+        if ratios := [r for r, *_ in of.values()]:
+            ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
+            lines = [
+                f"mean of all {geometric_mean(ratios):.2f}",
+                f"ahead on {ahead} of {len(of)}",
+                f"worst {min(ratios):.2f}",
+            ]
+        for line, (text, weight) in enumerate(zip(lines, ("bold", "normal", "normal"))):
+            style.at_edge(axes, y + 0.27 * (line - 1), text, fontweight=weight)
+    style.bands(axes, len(classes))
+    axes.axvline(1, color=style.BLACK, linewidth=0.8)
 
 
 def speedup(fixed):
@@ -338,44 +323,33 @@ def speedup(fixed):
         groups = [of for classes in every.values() for of in classes.values()]
         gaps.without_names.update(name for of in groups for name in of)
         device = style.brief(data.device)
-        ratios = [r for of in groups for r, *_ in of.values()]
-        low, high = 0.7 * min(ratios), 1.1 * max(ratios)
         longest = next(iter(TIME_CLASSES))
         long = [r for r, *_ in every["f64"].get(longest, {}).values()]
         message = f"On an {device} {COMPARED[fixed]} is"
         if long:
-            message += f" {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest}, in double precision"
-        figure = style.new_figure(4.8, message)
-        from matplotlib.patches import Patch
-
-        panels = figure.subplots(2, 3, sharey=True, squeeze=False)
-        bounds = [1e3 * least for least in reversed(TIME_CLASSES.values())]
-        for line, precision in zip(panels, style.PRECISIONS):
-            for axes, name, *ends in zip(line, reversed(TIME_CLASSES), bounds, [*bounds[1:], None]):
-                axes.set(xscale="log", yscale="log", ylim=(min(0.48, low), max(2.3, high)))
-                speedup_panel(axes, every[precision].get(name, {}), data)
-                axes.set_title(f"{precision}, {name}")
-                if every[precision].get(name):
-                    axes.set_xlim(*(end or None for end in ends))
-                style.decimal(axes.xaxis)
-                axes.set_yticks([0.7, 1, 1.5, 2], ["0.7", "1", "1.5", "2"])
-                axes.set_yticks([], minor=True)
-        figure.supxlabel("microseconds of our product", fontsize=style.SMALLEST)
-        figure.supylabel(f"time of cuSPARSE / {COMPARED[fixed]}", fontsize=style.SMALLEST)
-        style.legend(
-            figure,
-            [
-                *style.source_key(["file", "generated"], style.BLUE),
-                (style.sample("o", **RING), "the worst"),
-                (style.sample("", DARK["f32"], "--"), "mean of all"),
-                (Patch(color=style.ORANGE, alpha=0.3), "middle half of the others"),
-                (style.sample("o", PALE, fillstyle="none", **SMALL), "stand-in beside it"),
-            ],
-        )
+            message += f" {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest.replace(' us', ' µs')}, in double precision"
+        figure = style.new_figure(3.6, message)
+        panels = figure.subplots(1, 2, sharex=True, sharey=True)
+        for axes, (precision, words) in zip(panels, style.PRECISIONS.items()):
+            classes = {time: every[precision].get(time, {}) for time in TIME_CLASSES}
+            speedup_panel(axes, classes, data)
+            axes.set(title=words, xscale="log", xlabel=f"time of cuSPARSE / {COMPARED[fixed]}")
+            style.rows(axes, [f"products\n{time}".replace(" us", " µs") for time in TIME_CLASSES])
+        low, high = axes.get_xlim()
+        axes.set_xlim(low, high * (high / low) ** 0.6)  # room for the numbers
+        for axes in panels:
+            style.decimal(axes.xaxis)
+        names = gaps.without_names
+        counts = Counter(source_of(data, name) for name in names)
+        keys = [
+            (style.hollow(fill=fill), f"{counts[k]} {style.SOURCES[k]}{'s' * (k != 'generated')}")
+            for k, fill in FILLED.items()
+        ]
+        style.legend(figure, [*keys, (style.sample(), style.BOX)])
         speedup_notes(gaps, fixed, groups)
         return figure
 
-    draw.__doc__ = f"Times as fast as cuSPARSE: {COMPARED[fixed]} against {RIVAL[fixed]}, over the time of our product."
+    draw.__doc__ = f"Times as fast as cuSPARSE: {COMPARED[fixed]} against {RIVAL[fixed]}, by the time of our product."
     return draw
 
 
@@ -387,8 +361,7 @@ def speedup_notes(gaps, fixed, groups):
         else "cuSPARSE's: with its sliced ELL and block CSR where those were measured. Matrices: on which other formats of ours were. "
     )
     gaps.remark(
-        "Warm. Times of products alone, without setup and preprocess. Generated, with a mark: the matrices that are large by definition; the others: the rest of the generated, of which the band alone is drawn, and the stand-ins. Means: geometric. "
-        "Ahead: the spreads do not overlap. "
+        "Warm. Times of products alone, without setup and preprocess, by the time of our product. Means: geometric, of all three kinds of matrix. Ahead: the spreads do not overlap. "
         + rivals
         + f"Its versions: {' and '.join(versions)}. Every matrix: table of TABLES.md."
     )
@@ -438,7 +411,7 @@ PROFILED = {
     "csr_adaptive": (["csr_adaptive"], style.PURPLE, "--", 1.5),
     "csr_vector": (["csr_vector"], style.ORANGE, "-", 1.5),
     "sell": (["sell"], style.GREEN, (0, (9, 2)), 1.5),
-    "PCSR as published": (["pcsr_texture"], style.VERMILLION, ":", 2),
+    "PCSR as published": (["pcsr_texture"], style.SKY, ":", 2),
     "LightSpMV": (["lightspmv_warp"], style.GREY, (0, (6, 1, 1, 1)), 1.8),
 }
 LIMIT = 10
@@ -466,36 +439,33 @@ def profile(data, gaps):
     gaps.without_names.update(name for of in every.values() for name in of)
     if not every:
         return None
+    worst = {
+        source: {k: max(each.get(k, math.inf) for each in of.values()) for k in PROFILED}
+        for source, of in every.items()
+    }
     first, of = next(iter(every.items()))
-    worst = {k: max(each.get(k, math.inf) for each in of.values()) for k in PROFILED}
-    safe = min(worst, key=worst.get)
-    message = f"{safe} is the safe choice: on {len(of)} {style.SOURCES[first]}s it takes at most "
-    message += f"{worst[safe]:.2f} times as long as the fastest of {len(PROFILED)} choices"
-    figure = style.new_figure(3.6, message)
-    panels = figure.subplots(1, len(every), sharey=True, squeeze=False)[0]
-    for axes, (source, of) in zip(panels, every.items()):
-        for label, (_, colour, dashes, width) in PROFILED.items():
-            look = {"color": colour, "linestyle": dashes, "linewidth": width}
-            style.profile(
-                axes, [f[label] for f in of.values() if label in f], len(of), LIMIT, **look
-            )
-        axes.set(xscale="log", xlim=(1, LIMIT), ylim=(0, 101))
-        axes.set_xticks([], minor=True)
-        axes.set_xticks(ticks := [1, 1.5, 2, 3, 5, LIMIT], map(str, ticks))
-        axes.set_title(f"{len(of)} {style.SOURCES[source]}{'s' * (source != 'generated')}")
-    if worst[safe] < LIMIT:
-        panels[0].axvline(worst[safe], color=PROFILED[safe][1], linewidth=0.8)
-        look = {"color": PROFILED[safe][1], "ha": "center", "in_layout": False}
-        panels[0].text(worst[safe], 102, f"{worst[safe]:.2f}", **look)
-    panels[0].set_ylabel("% of matrices within that factor")
-    figure.supxlabel("time / time of the fastest", fontsize=style.SMALLEST)
+    said = {k: f"{len(of)} {style.SOURCES[k]}{'s' * (k != 'generated')}" for k, of in every.items()}
+    safe = min(worst[first], key=worst[first].get)
+    message = f"{safe} is the safe choice: on {said[first]} it takes at most "
+    message += f"{worst[first][safe]:.2f} times as long as the fastest of {len(PROFILED)} choices"
+    figure = style.new_figure(3.8, message)
+    axes = figure.subplots()
+    for label, (_, colour, dashes, width) in PROFILED.items():
+        look = {"color": colour, "linestyle": dashes, "linewidth": width}
+        style.profile(axes, [f[label] for f in of.values() if label in f], len(of), LIMIT, **look)
+    axes.set(xscale="log", xlim=(0.99, LIMIT), ylim=(0, 101), xlabel="time / time of the fastest")
+    axes.set_ylabel(f"% of the {said[first]} within that factor")
+    axes.set_xticks([], minor=True)
+    axes.set_xticks(ticks := [1, 1.2, 1.5, 2, 3, 5, LIMIT], map(str, ticks))
     looks = [
         (style.sample("", colour, dashes, linewidth=width), label)
         for label, (_, colour, dashes, width) in PROFILED.items()
     ]
     style.legend(figure, looks, 4)
+    others = [f"{worst[source][safe]:.2f} times on {said[source]}" for source in list(every)[1:]]
     gaps.remark(
         f"{data.device}, f64, warm. Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
+        f"Not drawn: {safe} takes at most {' and '.join(others)}. "
         "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses."
     )
     return figure
@@ -546,8 +516,8 @@ def break_even(data, gaps):
         text = f"never on {len(pairs[kernel]) - len(of) - ties}, {ties} tie{'s' * (ties != 1)}"
         if refused := sum((m, "f64", kernel) in data.refused for m in matrices):
             text += f", refuses {refused}"
-        axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center")
-    axes.text(1.02, -0.6, "other real files", transform=axes.get_yaxis_transform(), va="bottom")
+        style.at_edge(axes, y, text, True)
+    style.head(axes, "other real files")
     files = f"real files (of {len(matrices)}) on which setup is repaid against {BASE}"
     files += "; number: within 100 products"
     axes.set(xlim=(0, len(matrices)), xlabel=files)

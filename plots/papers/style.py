@@ -3,7 +3,7 @@
 import io
 import re
 import textwrap
-from statistics import quantiles
+from statistics import fmean, quantiles
 
 from record_format import write_whole
 from records import STAND_IN, code_note, short
@@ -12,6 +12,10 @@ from records import STAND_IN, code_note, short
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
 CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, GREY, BLACK]
+# One thing has one colour in all figures: what a paper measured, ours, cuSPARSE, and formats.
+THEIRS, OURS, CUSPARSE = VERMILLION, BLUE, BLACK
+COLOURS = {"COO": SKY, "CSR": ORANGE, "ELL": GREEN, "HYB": PURPLE, "DIA": BLUE}
+PRECISE = {"f32": GREY, "f64": BLUE}
 COMMAND = "make bench SET=full"
 NOT_YET = f"is not measured yet: `{COMMAND}`."  # what a dash in a table is
 PRECISIONS = {"f32": "single precision", "f64": "double precision"}
@@ -53,9 +57,13 @@ def new_figure(height, message):
 
 
 def wrapped(message, width=84):
-    """In lines of nearly one length, so that none has a single word."""
-    even = len(message) // -(-max(len(message), 1) // width) + 9
-    return "\n".join(textwrap.wrap(message, min(even, width), break_on_hyphens=False))
+    """In lines of nearly one length, so that none has a single word; none begins with a number."""
+    even, message = (
+        len(message) // -(-max(len(message), 1) // width) + 9,
+        re.sub(r" (?=\d)", "\xa0", message),
+    )
+    lines = textwrap.wrap(message, min(even, width), break_on_hyphens=False)
+    return "\n".join(lines).replace("\xa0", " ")
 
 
 class Gaps:
@@ -200,21 +208,30 @@ def middle_half(values):
     return quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
 
 
-def box(axes, y, values, height=0.44, colour=BLACK):
-    """A row of a chart: a line from the least to the greatest, a hollow box for the middle half, a
-    stroke for the median."""
+def box(axes, y, values, height=0.44, colour=BLACK, fill="white"):
+    """A row of a chart: a line from the least to the greatest, a box for the middle half, a stroke
+    for the median."""
     low, centre, high = middle_half(values)
     axes.plot([min(values), max(values)], [y, y], color=GREY, linewidth=0.9, zorder=1)
-    axes.barh(
-        y, high - low, height, low, facecolor="white", edgecolor=colour, linewidth=0.9, zorder=2
-    )
+    look = {"facecolor": fill, "edgecolor": colour, "linewidth": 0.9, "zorder": 2}
+    axes.barh(y, high - low, height, low, **look)
     ends = [y - height / 2, y + height / 2]
     axes.plot([centre, centre], ends, color=colour, linewidth=2.2, zorder=3, label="_median")
 
 
-def hollow(colour=BLACK):
+def hollow(colour=BLACK, fill="white"):
     """What a legend shows of boxes."""
-    return sample("s", colour, fillstyle="none", markersize=7)
+    return sample("s", colour, markerfacecolor=fill, markersize=7)
+
+
+def files_below(axes, y, of, data):
+    """Marks below a box, of those of {matrix: value} that are real files."""
+    files = {m: (value, y) for m, value in of.items() if data.source(m) == "file"}
+    points(axes, files, dict.fromkeys(files, "file"), BLACK, label="files", markersize=3)
+
+
+def files_key():
+    return sample("o", BLACK, markersize=3), "real files"
 
 
 def profile(axes, factors, count, limit, **look):
@@ -238,10 +255,22 @@ def rows(axes, names):
     axes.tick_params(axis="y", length=0)
 
 
-def at_edge(axes, y, text, **look):
-    """A label at the right edge of a row."""
+def at_edge(axes, y, text, outside=False, **look):
+    """A label at the right edge of a row, or right of it."""
+    x, side = (1.012, "left") if outside else (0.995, "right")
     edge = axes.get_yaxis_transform()
-    axes.text(0.995, y, text, transform=edge, **{"ha": "right", "va": "center", **look})
+    axes.text(x, y, text, transform=edge, **{"ha": side, "va": "center", **look})
+
+
+def bands(axes, count):
+    """Every second of so many rows is grey."""
+    for y in range(1, count, 2):
+        axes.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", linewidth=0, zorder=0, label="_row")
+
+
+def head(axes, text):
+    """Above the labels right of the rows."""
+    at_edge(axes, -0.5, text, True, va="bottom")
 
 
 def brief(device):
@@ -267,36 +296,34 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
     """A panel per precision and a row per rival: how many times as fast the kernels of `own`,
     {label: patterns}, are, on each real file, and of all matrices median, middle half and mean.
     `said`: {(rival, precision): (mean, greatest or None) of the paper}, measured on `gpu`."""
-    figure, larger = new_figure(1.15 + 0.5 * len(rivals), message), {**MARK, "markersize": 7}
+    figure, device = new_figure(1.15 + 0.62 * len(rivals), message), brief(data.device)
     for axes, precision in zip(figure.subplots(1, 2, sharex=True, sharey=True), PRECISIONS):
         for label, patterns in {**rivals, **own}.items():
             for name in names:
                 gaps.find(label, name, precision, patterns)
         for y, (rival, patterns) in enumerate(rivals.items()):
             mean, greatest = said[rival, precision]
-            axes.plot([mean, greatest or mean], [y - 0.33] * 2, color=VERMILLION, linewidth=1)
-            axes.plot(mean, y - 0.33, "D", color=VERMILLION, label="_theirs", **MARK)
-            at_edge(axes, y - 0.33, f"mean {mean:.2f}", color="#9c4400")
+            axes.plot([mean, greatest or mean], [y - 0.27] * 2, color=THEIRS, linewidth=1)
+            axes.plot(mean, y - 0.27, "D", color=THEIRS, label="_theirs", **MARK)
+            at_edge(axes, y - 0.27, f"mean {mean:.2f}", color="#9c4400")
             if ratios := data.speedups(names, precision, *own.values(), patterns):
-                box(axes, y + 0.1, list(ratios.values()), 0.36)
-                mean = sum(ratios.values()) / len(ratios)
-                axes.plot(mean, y + 0.1, "P", color=BLUE, label="_mean", zorder=4, **larger)
-                files = {m: (r, y + 0.1) for m, r in ratios.items() if data.source(m) == "file"}
-                points(axes, files, dict.fromkeys(files, "file"), BLACK, markersize=3.4, zorder=5)
-                middle = middle_half(list(ratios.values()))[1]
-                at_edge(axes, y + 0.1, f"median {middle:.2f}", fontweight="bold")
+                box(axes, y + 0.05, list(ratios.values()), 0.26, OURS)
+                files_below(axes, y + 0.29, ratios, data)
+                mean, middle = fmean(ratios.values()), middle_half(list(ratios.values()))[1]
+                axes.plot(mean, y + 0.05, "D", color=OURS, label="_mean", zorder=4, **MARK)
+                text = f"mean {mean:.2f}, median {middle:.2f}"
+                at_edge(axes, y + 0.29, text, color=OURS, fontweight="bold")
         axes.axvline(1, color=BLACK, linewidth=0.8)
         axes.set(xscale="log", title=PRECISIONS[precision], xlabel="times as fast as the rival")
         rows(axes, list(rivals))
-    to_most = " to greatest" * any(greatest for _, greatest in said.values())
+    to_most = ", line to the greatest" * any(greatest for _, greatest in said.values())
     low, high = axes.get_xlim()
-    axes.set_xlim(low, high * (high / low) ** 0.36)  # room for the numbers
+    axes.set_xlim(low, high * (high / low) ** 0.55)  # room for the numbers
     for axes in figure.axes:
         decimal(axes.xaxis)
-    entries = [(sample("D", VERMILLION), f"mean{to_most}, {gpu} (all that is known)")]
-    entries += [(sample("P", BLUE, markersize=7), f"mean, {brief(data.device)}")]
-    entries += [(sample("o", BLACK, markersize=3.4), "real file")]
-    legend(figure, [*entries, (hollow(), f"{brief(data.device)}, {BOX}")], 3)
+    entries = [(sample("D", THEIRS), f"{gpu}: mean{to_most}")]
+    entries += [(sample("D", OURS), f"{device}: mean"), (hollow(OURS), BOX), files_key()]
+    legend(figure, entries, 2)
     return figure
 
 
