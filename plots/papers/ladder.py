@@ -96,13 +96,14 @@ def draw(data, step):
         names = {s: f"step {s:02}" if s else "cuSPARSE" for s in of}
         named = ", ".join(f"{names[s]} {gflops(r):.0f}" for s, r in of.items())
         told.append(f"{kind} {short(KINDS[kind])}: {named}")
-    picture.note(
-        bottom + 43,
-        *filter(None, [f"{kernels(best, step)} {gain(best, step)}".strip()]),
-        "Each step has its fastest kernel, and so has cuSPARSE; double precision, inputs in the L2 cache as far as they fit.",
-        "A dash: unsuitable. Dots: the short path, 90 minutes.",
-        *code_note([record for of in best.values() for record in of.values()]),
-    )
+    lines = [f"{kernels(best, step)} {gain(best, step)}".strip()]
+    lines += [
+        "Each step has its fastest kernel, and so has cuSPARSE; double precision, inputs in the L2 cache as far as they fit."
+    ]
+    lines += ["A dash: unsuitable. Dots: the short path, 90 minutes."]
+    lines += code_note([record for of in best.values() for record in of.values()])
+    for k, line in enumerate(filter(None, lines)):
+        picture.text(10, bottom + 43 + 15 * k, line, "soft small")
     picture.add("style", LOOK)
     picture.description = f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {kernels(best, step)} {gain(best, step)}"
     return picture.svg()
