@@ -194,7 +194,7 @@ get() {  # NAME...
     as_root=(sudo -n)
     install_packages "${packages[@]}"
   else
-    [ "${packages[*]}" = "${package[MPI]}" ] || unpack_packages ${packages[*]/#*openmpi*/}
+    [ "${packages[*]}" = "${package[MPI]:-}" ] || unpack_packages ${packages[*]/#*openmpi*/}
   fi || say "that failed: $(grep -m 1 '^[EW]:' "$scratch/errors")"
 }
 

@@ -33,7 +33,7 @@ sources() {
 holds 'what is here suffices' set_up 0 "CXX=$compiler"
 
 compiler_without thrust/
-holds 'Thrust is not required' set_up 0 "CXX=$scratch/without"
+holds 'Thrust is not required' set_up 0 'SPMV_LIBRARIES=Thrust zlib' "CXX=$scratch/without"
 holds 'one line tells what is lost' test "$(grep -c 'Thrust is missing: .*segscan_thrust' "$scratch/err")" = 1
 holds 'and one how to have it' grep -q 'apt-get install libthrust-dev' "$scratch/err"
 holds 'make learns of it' grep -qx 'HAVE_THRUST := ' "$scratch/found.mk"
@@ -41,7 +41,7 @@ holds 'the rest is built without it' test "$(sources BACKEND=cpu HAVE_THRUST=)" 
 holds 'and else with it, CUB being for GPUs' test "$(sources BACKEND=cpu HAVE_THRUST=yes)" = 'stage.cu thrust.cu'
 
 compiler_without zlib.h
-holds 'what is required is' set_up 1 "CXX=$scratch/without"
+holds 'what is required is' set_up 1 'SPMV_LIBRARIES=CLI11 zlib' "CXX=$scratch/without"
 holds 'and named' grep -q 'zlib is missing' "$scratch/err"
 holds 'nothing is written then' test ! -e "$scratch/found.mk"
 
@@ -56,7 +56,7 @@ mkdir -p "$scratch/tree/common/build"
 cp "$root/common/build/setup.sh" "$scratch/tree/common/build"
 as_user() {  # MODE: what is called, and what is said in $scratch/err
   rm -f "$scratch/calls"
-  env "SPMV_DEPS=$1" "PATH=$scratch/user:$PATH" "CXX=$scratch/without" "CPATH=$root/common:$root/common/simt/include" \
+  env "SPMV_DEPS=$1" SPMV_LIBRARIES=Thrust "PATH=$scratch/user:$PATH" "CXX=$scratch/without" "CPATH=$root/common:$root/common/simt/include" \
     bash "$scratch/tree/common/build/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/err" || true
 }
 as_user ''
@@ -71,7 +71,7 @@ printf '#!/bin/sh\n' >"$scratch/toolkit/bin/nvcc"
 printf '#error\n' | tee "$scratch"/toolkit/include/cccl/thrust/{version.h,reduce.h,device_vector.h} >/dev/null
 chmod +x "$scratch/toolkit/bin/nvcc"
 holds 'a Thrust that does not compile is left alone' \
-  set_up 0 "CXX=$compiler" "PATH=$scratch/toolkit/bin:$PATH"
+  set_up 0 SPMV_LIBRARIES=Thrust "CXX=$compiler" "PATH=$scratch/toolkit/bin:$PATH"
 holds 'and not on the path of includes' test "$(grep -c toolkit "$scratch/found.mk")" = 0
 
 # An oneMKL of the system's (unless `make mkl` has fetched one, which comes first).
@@ -79,10 +79,10 @@ mkdir -p "$scratch/mkl"
 echo 'extern "C" int mkl_sparse_destroy(void*);' >"$scratch/mkl/mkl_spblas.h"
 echo 'extern "C" int mkl_sparse_destroy(void*) { return 0; }' |
   "$compiler" -x c++ -shared -fPIC - -o "$scratch/mkl/libmkl_rt.so"
-holds 'an oneMKL that is installed' set_up 0 "CXX=$compiler" "CPATH=$scratch/mkl" "LIBRARY_PATH=$scratch/mkl"
+holds 'an oneMKL that is installed' set_up 0 SPMV_LIBRARIES=zlib "CXX=$compiler" "CPATH=$scratch/mkl" "LIBRARY_PATH=$scratch/mkl"
 holds 'is linked' grep -Eq '^MKL_LIBRARIES.* -lmkl_(rt|mv)$' "$scratch/found.mk"
 compiler_without mkl_spblas.h
-holds 'it is not required' set_up 0 "CXX=$scratch/without"
+holds 'it is not required' set_up 0 SPMV_LIBRARIES=zlib "CXX=$scratch/without"
 holds 'nor linked then' grep -qx 'MKL_LIBRARIES := ' "$scratch/found.mk"
 
 # make cusparse, from a wheel made here in a tree made here.
