@@ -71,6 +71,7 @@ endif
 ifeq ($(origin CXX),default)
   CXX := g++
 endif
+CLANG := $(findstring clang,$(CXX))
 COUNT ?= 1
 SANITIZE ?= 0
 ifeq ($(SANITIZE),1)
@@ -112,7 +113,7 @@ $(ROOT)/build/setup-%.mk: $(ROOT)/common/build/setup.sh
 	@$(ROOT)/common/build/setup.sh $* $@ $(or_quit)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow
-ifeq ($(findstring clang,$(CXX)),)
+ifeq ($(CLANG),)
   # g++ 12 and 13 see overruns in the growing of buffers of the standard library and of fmt,
   # and with sanitizers uninitialised state in std::regex.
   WARNINGS += -Wno-array-bounds -Wno-stringop-overflow
@@ -140,7 +141,7 @@ ifeq ($(BACKEND),cpu)
   DEVICE_FLAGS += -idirafter $(MISSING)
   # Of DWARF 5, addr2line 2.40 names the including file for a function's first lines, up to its first change of file.
   DEVICE_FLAGS += -gdwarf-4 -g1
-  ifeq ($(findstring clang,$(CXX)),)
+  ifeq ($(CLANG),)
     # An `extern __shared__` array needs no initialization; in a template g++ would call one that is
     # not there.
     DEVICE_FLAGS += -fno-extern-tls-init
@@ -154,7 +155,7 @@ ifeq ($(BACKEND),cpu)
     DEVICE_FLAGS += -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset
     # Ubuntu's g++ defines this macro, with which the C library renames the same functions.
     DEVICE_FLAGS += -U_FORTIFY_SOURCE
-    ifeq ($(findstring clang,$(CXX)),)
+    ifeq ($(CLANG),)
       DEVICE_FLAGS += -fsanitize-coverage=trace-pc -fno-reorder-blocks
       # A lane that knows the outcome of a test ahead would go on in a copy of the code of its own, where it would not
       # meet the others any more.
@@ -166,6 +167,8 @@ ifeq ($(BACKEND),cpu)
   endif
   ifeq ($(SANITIZE),1)
     CXXFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+    # clang++ minds an offset to the null pointer of an empty array, too, which kernels compute and do not follow.
+    CXXFLAGS += $(if $(CLANG),-fno-sanitize=pointer-overflow)
     LINK_FLAGS += -fsanitize=address,undefined
   endif
   LINK = $(CXX) $(OPENMP) $(LINK_FLAGS)
@@ -250,7 +253,6 @@ $(light_objects): private PARSED := $(LIGHT_PARSED)
 INCLUDED := build/precompiled.hpp
 INCLUDED_IN_TESTS := tests/precompiled_tests.hpp
 parsed = $(PARSED)/$(INCLUDED).gch/$(1)
-CLANG := $(findstring clang,$(CXX))
 PARSED_FOR_DEVICE := $(if $(CLANG)$(filter cuda,$(BACKEND)),,yes)
 $(light_objects): $(LIGHT_PARSED)/$(INCLUDED).gch/host
 $(filter %.cpp.o,$(test_objects)): $(LIGHT_PARSED)/$(INCLUDED_IN_TESTS).gch/host
