@@ -327,35 +327,29 @@ def parallel_figure(data, gaps):
     }
     every = [(key, r) for of in found.values() for each in of for key, r in each.items()]
     sources = {m: r["source"] for (m, _), r in every if m in names}
-    # As many GPUs as were measured; before any were, the paper's alone.
-    measured = {PARALLEL[number][1] for number, of in found.items() if any(of)}
-    shown = [number for number in PARALLEL if PARALLEL[number][1] in measured] or list(PARALLEL)
-    theirs = {number: published_efficiencies(number) for number in shown}
+    theirs = {number: published_efficiencies(number) for number in PARALLEL}
     own, best = (
-        {n: time_and_efficiency(found[n][which], names) for n in shown} for which in (0, 1)
+        {n: time_and_efficiency(found[n][which], names) for n in PARALLEL} for which in (0, 1)
     )
-    last = shown[-1]
-    message = parallel_message(PARALLEL[last][1], theirs[last], own[last], best[last], data.device)
-    figure = style.new_figure(5.6 if len(shown) > 2 else 3.4, message)
-    columns = len({PARALLEL[number][1] for number in shown})
-    panels = figure.subplots(
-        len(shown) // columns, columns, sharex=True, sharey=True, squeeze=False
-    )
-    for axes, number in zip(panels.flat, shown):
+    device, last = style.brief(data.device), max(PARALLEL)
+    message = parallel_message(PARALLEL[last][1], theirs[last], own[last], best[last], device)
+    figure = style.new_figure(5.6, message)
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
+    for axes, number in zip(panels.flat, PARALLEL):
         parallel_panel(axes, number, theirs[number], own[number], best[number], sources)
     axes.set_xlim(right=2.5 * axes.get_xlim()[1])  # room for the means
     style.decimal(axes.xaxis)
     figure.supylabel("parallel efficiency, %", fontsize=style.SMALLEST)
     figure.supxlabel("milliseconds of a product on one GPU", fontsize=style.SMALLEST)
-    ours = f"{style.brief(data.device)}s"
+    ours = f"{device}s"
     entries = [(style.sample("D", style.THEIRS, "-"), f"{GPU}s")]
-    if measured:
+    if sources:
         entries += [(style.sample("o", style.OURS, "-"), ours)]
         entries += [(style.sample(line="--"), "our fastest way")]
         entries += style.source_key(sources.values(), style.OURS)[-1:]
     style.legend(figure, [*entries, (style.sample(), "lines: means")])
     for label, which in ((ours, 0), ("our fastest way", 1)):
-        of = [item for n in shown for item in found[n][which].items()]
+        of = [item for n in PARALLEL for item in found[n][which].items()]
         gaps.shows(label, [r for (m, way), r in of if m in names and way == "II"])
     sources = {m: sources.get(m) or data.source(m) for m in names if sources}
     parallel_notes(data, gaps, found, names, sources)

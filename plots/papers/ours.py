@@ -31,14 +31,13 @@ def step_name(step, records):
     return STEPS[step] + ", one pass" * ({r["kernel"] for r in records} == {FIXED})
 
 
-# A kind of matrix, and names to look for; the one with most steps measured is shown.
 KINDS = {
-    "2-D grid": ["stencil2d:2000x2000", "stencil2d:1000x1000"],
-    "3-D grid, 27 points": ["stencil3d:100x100x100,points=27", "stencil3d:128x128x128,points=27"],
-    "finite elements": ["fem:100000,block=3"],
-    "circuit": ["G3_circuit"],
-    "few long rows": ["powerlaw:1000000x1000000,nnz=12000000"],
-    "web graph": ["cnr-2000"],
+    "2-D grid": "stencil2d:2000x2000",
+    "3-D grid, 27 points": "stencil3d:100x100x100,points=27",
+    "finite elements": "fem:100000,block=3",
+    "circuit": "G3_circuit",
+    "few long rows": "powerlaw:1000000x1000000,nnz=12000000",
+    "web graph": "cnr-2000",
 }
 
 
@@ -173,13 +172,8 @@ def ladder(data, gaps):
     """The best kernel of each step as a share of the row-free baseline, on each kind of matrix."""
     if too_few(data, gaps, "f64"):
         return None
-    found = {
-        kind: max(names, key=lambda name: len(by_step(data, name, "f64")))
-        for kind, names in KINDS.items()
-    }
-    every = {kind: by_step(data, name, "f64") for kind, name in found.items()}
-    for best in every.values():
-        best.pop(1, None)
+    every = {kind: by_step(data, name, "f64") for kind, name in KINDS.items()}
+    every = {kind: {s: r for s, r in best.items() if s != 1} for kind, best in every.items()}
     every = {kind: best for kind, best in every.items() if best}
     if not every:
         return None
@@ -206,23 +200,23 @@ def ladder(data, gaps):
     figure.supxlabel(
         "GFLOP/s in % of the row-free CSR baseline (dashed; not a limit)", fontsize=style.SMALLEST
     )
-    ladder_notes(data, gaps, found, every)
+    ladder_notes(data, gaps, every)
     for name, of in zip(names, shown.values()):
         gaps.shows(name, of)
     return figure
 
 
-def ladder_notes(data, gaps, found, every):
+def ladder_notes(data, gaps, every):
     steps = {record["kernel"]: record["step"] for record in data.times.values()}
     missing, kernels = [], []
     for kind, best in every.items():
-        there = {steps.get(k) for m, p, k in data.refused if (m, p) == (found[kind], "f64")} | {
+        there = {steps.get(k) for m, p, k in data.refused if (m, p) == (KINDS[kind], "f64")} | {
             *best
         }
-        missing += [f"{STEPS[s]} on {short(found[kind])}" for s in LADDER if s not in there]
-        source = style.SOURCES.get(data.source(found[kind]), "generated")
+        missing += [f"{STEPS[s]} on {short(KINDS[kind])}" for s in LADDER if s not in there]
+        source = style.SOURCES.get(data.source(KINDS[kind]), "generated")
         names = ", ".join(r["kernel"] for r in best.values())
-        kernels.append(f"{kind}: {short(found[kind])} ({source}), {names}")
+        kernels.append(f"{kind}: {short(KINDS[kind])} ({source}), {names}")
     gaps.remark(
         f"{data.device}, f64, warm. The best kernel of each step; blue: the fastest of all, and what ties with it; black: cuSPARSE; lines on the bars: spread. The row-free baseline streams values and column "
         "indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix"
@@ -514,8 +508,10 @@ def break_even(data, gaps):
         axes.text(soon[kernel] + 0.3, y, soon[kernel], va="center")
         ties = sum(is_tie(*pair) for pair in pairs[kernel])
         text = f"never on {len(pairs[kernel]) - len(of) - ties}, {ties} tie{'s' * (ties != 1)}"
-        if refused := sum((m, "f64", kernel) in data.refused for m in matrices):
-            text += f", refuses {refused}"
+        left = [m for m in matrices if (m, "f64", kernel) not in alone]
+        refused = sum((m, "f64", kernel) in data.refused for m in left)
+        text += f", refuses {refused}" * bool(refused)
+        text += f", {len(left) - refused} not measured" * (len(left) > refused)
         style.at_edge(axes, y, text, True)
     style.head(axes, "other real files")
     files = f"real files (of {len(matrices)}) on which setup is repaid against {BASE}"
@@ -526,33 +522,22 @@ def break_even(data, gaps):
     said = ("within 10 products", "11 to 100", "after more")
     looks = [style.sample("s", colour, markersize=8) for colour in WITHIN.values()]
     style.legend(figure, list(zip(looks, said)))
-    break_even_notes(data, gaps, matrices, alone, pairs, counts)
-    return figure
-
-
-def break_even_notes(data, gaps, matrices, alone, pairs, counts):
-    refused = {
-        k: sum((m, "f64", k) in data.refused and (m, "f64", k) not in alone for m in matrices)
-        for k in pairs
-    }
-    missing = {k: len(matrices) - len(pairs[k]) - refused[k] for k in pairs}
     # Of those that never pay off, too.
     middle = {
         k: median([*of, *[math.inf] * (len(pairs[k]) - len(of))]) for k, of in counts.items() if of
     }
     half = {k: products for k, products in middle.items() if products < math.inf}
-    for what, of in (
-        ("Refused", refused),
-        ("Not measured", missing),
-        ("Products after which half of the files that a format takes are repaid", half),
-    ):
-        if said := [f"{k} {count:,.0f}" for k, count in of.items() if count]:
-            gaps.remark(f"{what}: {', '.join(said)}.")
+    if half:
+        told = ", ".join(f"{k} {products:,.0f}" for k, products in half.items())
+        gaps.remark(
+            f"Products after which half of the files that a format takes are repaid: {told}."
+        )
     gaps.remark(
         f"{data.device}, f64, warm. A tie: the spreads of the two times overlap. Grids, for which dia and cds are made, are no files. Near a tie the count is uncertain. Setup and "
         "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
         "04 and 05, which the host converts to."
     )
+    return figure
 
 
 def paid_off(own, base):
