@@ -98,8 +98,7 @@ class Measurement {
       x_ = first_x(rows_->cols(), arguments_.run.seed);
     });
     if (processes_.number() != 0) return;
-    print_matrix(std::cout, rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(),
-                 arguments_.precision);
+    print_matrix(std::cout, facts());
   }
 
   void measure_all(const std::vector<const Kernel*>& kernels) {
@@ -118,6 +117,9 @@ class Measurement {
   }
 
  private:
+  MatrixFacts facts() const {
+    return {rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(), "f64"};
+  }
   bool is_of_ranks() const { return processes_.count() > 1; }
   const char* part_word() const { return is_of_ranks() ? "rank" : "GPU"; }
 
@@ -281,8 +283,7 @@ class Measurement {
     KernelInfo info = way.kernel->info;
     info.step = 10;
     nlohmann::ordered_json& line =
-        records.add(is_of_ranks() ? "multigpu_mpi" : "multigpu", info, "", rows_->source(),
-                    rows_->rows(), rows_->cols(), nonzeros_.back(), arguments_.precision);
+        records.add(is_of_ranks() ? "multigpu_mpi" : "multigpu", info, "", facts());
     line[is_of_ranks() ? "ranks" : "gpus"] = way.gpus;
     line["partition"] = way.partition;
     line["exchange"] = way.exchange;

@@ -277,7 +277,7 @@ int main(int argc, char** argv) try {
                                       : "the host launches products, cuBLAS and NCCL",
         .source = "conjugate gradients of Chronopoulos and Gear"};
     nlohmann::ordered_json& line =
-        records.add("solver", kernel, "", matrix.source, a.rows, a.cols, a.nnz(), "f64");
+        records.add("solver", kernel, "", spmv::facts_of(a, matrix.source));
     line["gpus"] = gpus;
     line["iterations"] = result.iterations;
     line["sequential_iterations"] = host_iterations;

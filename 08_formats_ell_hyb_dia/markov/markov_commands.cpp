@@ -206,8 +206,8 @@ class Workload {
     Records records(arguments_.environment);
     for (const Outcome<T>& o : outcomes) {
       if (!o.good()) continue;
-      records.add(name_, o.product.kernel, o.run.choice, chain_.rates.source, chain_.rates.csr.rows,
-                  chain_.rates.csr.cols, chain_.rates.csr.nnz(), arguments_.precision);
+      records.add(name_, o.product.kernel, o.run.choice,
+                  facts_of(chain_.rates.csr, chain_.rates.source));
       if (o.product.functions) records.add_code(*o.product.functions);
       records.add_number("tolerance", chain_.options.tolerance);
       if (!is_stationary()) records.add_number("chain_time", time_);

@@ -164,11 +164,7 @@ MatrixReport run_matrix(const std::string& spec, const std::vector<const Kernel*
   const Problem<T> problem{matrix, csr, options.padding_limit};
   const Bench<T> bench(problem, options.run, std::move(task));
 
-  report.source = matrix.source;
-  report.rows = matrix.csr.rows;
-  report.cols = matrix.csr.cols;
-  report.nnz = matrix.csr.nnz();
-  report.precision = options.precision;
+  report.matrix = facts_of(matrix.csr, matrix.source);
   report.options = options.run;
   for (const Kernel* kernel : kernels) {
     progress.show(matrix.source.name + ": " + kernel->info.name);
@@ -251,7 +247,8 @@ int run(Options& options) {
         fmt::print(stderr,
                    "{}: the trace of {} on {} is cut: its events have more than {:g} MB; take a "
                    "smaller matrix, or --trace-limit\n",
-                   options.trace, record.kernel.name, report.source.name, options.trace_limit_mb);
+                   options.trace, record.kernel.name, report.matrix.source.name,
+                   options.trace_limit_mb);
       }
     }
   }

@@ -70,8 +70,8 @@ Records::Records(const Environment& environment) : run_(environment.run), arch_(
 Records::~Records() = default;
 
 ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
-                           const std::string& choice, const MatrixSource& source, Index rows,
-                           Index cols, long long nnz, const std::string& precision) {
+                           const std::string& choice, const MatrixFacts& matrix) {
+  const MatrixSource& source = matrix.source;
   const bool is_file = source.origin == MatrixSource::Origin::kFile;
   descriptions_.push_back(
       {{"matrix",
@@ -81,9 +81,9 @@ ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
          // Of a file its name: where it lay says nothing.
          {"detail",
           is_file ? source.detail.substr(source.detail.find_last_of('/') + 1) : source.detail},
-         {"rows", rows},
-         {"cols", cols},
-         {"nnz", nnz}}}});
+         {"rows", matrix.rows},
+         {"cols", matrix.cols},
+         {"nnz", matrix.nnz}}}});
   ordered_json described{
       {"run", run_}, {"name", kernel.name}, {"step", kernel.step}, {"format", kernel.format}};
   if (kernel.runs_on == RunsOn::kHost) described["host"] = true;
@@ -92,7 +92,7 @@ ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
   ordered_json line{{"run", run_}};
   if (!program.empty()) line["program"] = program;
   line["matrix"] = source.name;
-  line["precision"] = precision;
+  line["precision"] = matrix.precision;
   line["kernel"] = kernel.name;
   if (!choice.empty()) line["choice"] = choice;
   line["verified"] = true;
@@ -120,12 +120,11 @@ void Records::add_code(const std::set<std::string>& functions) {
   line["code"] = name;
 }
 
-void Records::add_outcome(const KernelInfo& kernel, const MatrixSource& source,
-                          const std::string& precision, const std::string& outcome,
-                          const std::string& reason) {
+void Records::add_outcome(const KernelInfo& kernel, const MatrixFacts& matrix,
+                          const std::string& outcome, const std::string& reason) {
   measurements_.push_back({{"run", run_},
-                           {"matrix", source.name},
-                           {"precision", precision},
+                           {"matrix", matrix.source.name},
+                           {"precision", matrix.precision},
                            {"kernel", kernel.name},
                            {outcome, reason}});
 }

@@ -22,8 +22,7 @@ class Records {
   // until the next call. `program` names a step's own program (command.hpp); it is empty for plain
   // `spmv`. `kernel` may be one that is not registered ("baseline").
   nlohmann::ordered_json& add(const std::string& program, const KernelInfo& kernel,
-                              const std::string& choice, const MatrixSource& source, Index rows,
-                              Index cols, long long nnz, const std::string& precision);
+                              const std::string& choice, const MatrixFacts& matrix);
 
   // Adds a number to the last measurement, for callers that add no more than numbers.
   void add_number(const char* name, double value);
@@ -35,8 +34,7 @@ class Records {
 
   // Notes that a kernel refused a matrix, or was wrong: no measurement, but a reason.
   // `outcome`: "refused" or "failed".
-  void add_outcome(const KernelInfo& kernel, const MatrixSource& source,
-                   const std::string& precision, const std::string& outcome,
+  void add_outcome(const KernelInfo& kernel, const MatrixFacts& matrix, const std::string& outcome,
                    const std::string& reason);
 
   // Appends all of it to the file `path` in one write, so that an interrupted run leaves whole

@@ -98,7 +98,8 @@ TrafficSums sum_traffic(const Record& record) {
 }
 
 std::string short_name(const MatrixReport& report) {
-  return report.source.name.substr(0, report.source.name.find(','));
+  const std::string& name = report.matrix.source.name;
+  return name.substr(0, name.find(','));
 }
 
 std::string ratio(double a, double b) {
@@ -164,11 +165,9 @@ void print_cpu_table(std::ostream& out, const MatrixReport& report) {
     const std::string needed = number(record.compulsory_bytes / unit.bytes);
     if (!record.verified) {
       add({status(record)});
-    } else if (record.traffic.empty()) {
+    } else if (!record.estimate) {
       add({record.warm ? number(gflops(record, record.warm->median)) + " GFLOP/s" : "",
            record.warm ? "on this CPU" : "", needed});
-    } else if (!record.estimate) {
-      continue;  // of a trace
     } else {
       const TrafficSums sums = sum_traffic(record);
       const double moved = static_cast<double>(sums.all.sectors) * 32;
@@ -471,10 +470,11 @@ void print_environment(std::ostream& out, const Environment& e) {
 
 // --- Screen -------------------------------------------------------------------------------------
 
-void print_matrix(std::ostream& out, const MatrixSource& source, Index rows, Index cols,
-                  long long nnz, const std::string& precision) {
+void print_matrix(std::ostream& out, const MatrixFacts& matrix) {
+  const MatrixSource& source = matrix.source;
   out << fmt::format("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", source.name,
-                     to_string(source.origin), rows, cols, nnz, precision);
+                     to_string(source.origin), matrix.rows, matrix.cols, matrix.nnz,
+                     matrix.precision);
   if (source.origin == MatrixSource::Origin::kStandIn) {
     out << "  a stand-in, generated as " << source.detail << ", since the file is not here\n";
   }
@@ -489,7 +489,7 @@ void print_order(std::ostream& out, const MatrixReport& report) {
 }
 
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide) {
-  print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
+  print_matrix(out, report.matrix);
   print_order(out, report);
   if (gpu) {
     print_gpu_table(out, report, wide);
@@ -505,8 +505,8 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
       out << fmt::format(
           "{}: two products differ in {} of {} rows, by at most {} ulp, {:.2g} of the error "
           "allowed\n",
-          record.kernel.name, record.difference->rows, report.rows, record.difference->max_ulps,
-          record.difference->max_of_bound);
+          record.kernel.name, record.difference->rows, report.matrix.rows,
+          record.difference->max_ulps, record.difference->max_of_bound);
     }
   }
   for (const Record& record : report.records) {
@@ -522,7 +522,7 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
 
 void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
   for (const MatrixReport& report : reports) {
-    print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
+    print_matrix(out, report.matrix);
     print_order(out, report);
   }
   print_ladders(out, reports, gpu);
@@ -616,13 +616,12 @@ void append_records(const std::string& path, const MatrixReport& report,
                     const Environment& environment) {
   Records records(environment);
   const auto add = [&](const KernelInfo& kernel, const std::string& choice) -> ordered_json& {
-    return records.add("", kernel, choice, report.source, report.rows, report.cols, report.nnz,
-                       report.precision);
+    return records.add("", kernel, choice, report.matrix);
   };
   for (const Record& record : report.records) {
     if (!record.verified) {
-      records.add_outcome(record.kernel, report.source, report.precision,
-                          record.unsuitable ? "refused" : "failed", record.failure);
+      records.add_outcome(record.kernel, report.matrix, record.unsuitable ? "refused" : "failed",
+                          record.failure);
       continue;
     }
     ordered_json& line = add(record.kernel, record.choice);

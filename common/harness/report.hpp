@@ -33,11 +33,21 @@ Environment describe_environment(int argc, char** argv);
 // The first line of every run.
 void print_environment(std::ostream& out, const Environment& environment);
 
+// A matrix as screen and records name it.
+struct MatrixFacts {
+  MatrixSource source;
+  Index rows = 0, cols = 0;
+  long long nnz = 0;
+  std::string precision;  // "f32", "f64"
+};
+template <typename T>
+MatrixFacts facts_of(const Csr<T>& a, const MatrixSource& source) {
+  return {source, a.rows, a.cols, a.nnz(), sizeof(T) == 4 ? "f32" : "f64"};
+}
+
 // All that was measured on one matrix.
 struct MatrixReport {
-  MatrixSource source;
-  Index rows = 0, cols = 0, nnz = 0;
-  std::string precision;  // "f32", "f64"
+  MatrixFacts matrix;
   RunOptions options;
   std::vector<Record> records;
   double order_ms = 0;       // to find and apply another order on the host; 0: it was not asked for
@@ -47,8 +57,7 @@ struct MatrixReport {
 };
 
 // The line above what was measured on a matrix, and where it comes from.
-void print_matrix(std::ostream& out, const MatrixSource& source, Index rows, Index cols,
-                  long long nnz, const std::string& precision);
+void print_matrix(std::ostream& out, const MatrixFacts& matrix);
 
 // One table per matrix, one line per kernel; on a GPU of at most 110 columns, unless it is `wide`:
 // then with setup, preprocess, quartiles, GB/s and break-even, too.

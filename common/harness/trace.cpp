@@ -91,10 +91,6 @@ void record_trace(Record& record, std::size_t limit, const std::string& gpu,
   } const tracing(record, limit, simt::find_gpu(gpu));
   work();
 }
-#else
-void record_trace(Record&, std::size_t, const std::string&, const std::function<void()>& work) {
-  work();
-}
 #endif
 
 template <typename T>

@@ -143,7 +143,7 @@ TEST_CASE("a kernel that gives other bits the second time is found out", "[harne
 
       MatrixReport report;
       report.records = {record};
-      report.rows = 50;
+      report.matrix.rows = 50;
       std::ostringstream out;
       print_report(out, report, false);
       const std::string told = "two products differ in 1 of 50 rows, by at most 1 ulp, ";
@@ -171,7 +171,7 @@ TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[har
   vendor.choice.clear();
   vendor.warm->median = 0.131;
   MatrixReport report;
-  report.source.name = "stencil2d:2000x2000";
+  report.matrix.source.name = "stencil2d:2000x2000";
   report.records = {record, vendor};
   report.copy_gb_per_s = 4216;
   report.baseline = Baseline{.warm = *record.warm, .cold = *record.cold};
@@ -208,7 +208,7 @@ TEST_CASE("the first screen says which kernel is the fastest, or that it is a ti
     return record;
   };
   MatrixReport report;
-  report.source.name = "fem:1200";
+  report.matrix.source.name = "fem:1200";
   report.records = {estimated("apart", 5.4, 4.6, 6.3), estimated("second", 4.2, 3.6, 5.1),
                     estimated("first", 3.7, 3.1, 4.4)};
   const auto said = [&](bool gpu) {
@@ -349,9 +349,7 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   const test::ScratchDirectory scratch;
   const std::string path = scratch / "records.jsonl";
   MatrixReport report;
-  report.source = {"tiny", MatrixSource::Origin::kFile, "/some/where/tiny.mtx"};
-  report.rows = report.cols = report.nnz = 4;
-  report.precision = "f64";
+  report.matrix = {{"tiny", MatrixSource::Origin::kFile, "/some/where/tiny.mtx"}, 4, 4, 4, "f64"};
   Record good;
   good.kernel.name = "good";
   good.verified = true;

@@ -109,7 +109,7 @@ TEST_CASE("a record names its machine code, or says that a library ran", "[machi
   KernelInfo kernel;
   kernel.name = "k";
   const auto add = [&](const std::set<std::string>& functions) {
-    records.add("", kernel, "", {"m", MatrixSource::Origin::kGenerated, "m"}, 1, 1, 1, "f64");
+    records.add("", kernel, "", {{"m", MatrixSource::Origin::kGenerated, "m"}, 1, 1, 1, "f64"});
     records.add_code(functions);
   };
   add({});
