@@ -8,8 +8,14 @@ command -v "$nvcc" >/dev/null || { echo 'skipped: packages of the one-pass produ
 source "$here/../../common/tests/checks.sh"
 
 cp "$here/example/matrix.hpp" "$scratch"
-sed 's,"../spmv/one_pass.cuh",<spmv/one_pass.cuh>,' "$here/example/first_product.cu" >"$scratch/main.cu"
-mkdir -p "$scratch/header/spmv"
+# A program's own names, and a header of its own that is called vectors.cuh, do not meet those of the library.
+{
+  echo 'namespace spmv { struct Tile {}; struct Pack {}; template <typename T> T sum_of_warp(T value); struct RowsStatistics {}; }'
+  sed 's,"../spmv/one_pass.cuh",<spmv/one_pass.cuh>,' "$here/example/first_product.cu"
+  echo 'static_assert(SPMV_ONE_PASS_VERSION >= 20000 && sizeof(spmv::Tile) < sizeof(spmv::one_pass_2::OnePassPlan<double>));'
+} >"$scratch/main.cu"
+mkdir -p "$scratch/header/spmv" "$scratch/own"
+echo '#error "the library took a header of the program"' >"$scratch/own/vectors.cuh"
 holds 'one header is written' python3 "$here/amalgamate.py" "$scratch/header/spmv/one_pass.cuh"
 holds 'with the licence' grep -q 'MIT License' "$scratch/header/spmv/one_pass.cuh"
 holds 'and includes nothing of this repository' test "$(grep -c '^#include "' "$scratch/header/spmv/one_pass.cuh")" = 0
@@ -17,42 +23,30 @@ holds 'one header compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings -I"$scra
 holds 'a header that cannot be written' bash -c "! python3 '$here/amalgamate.py' '$scratch/none/one_pass.cuh' 2>'$scratch/error'"
 holds 'is an error in one line' test "$(grep -c "^error: $scratch/none/one_pass.cuh: " "$scratch/error")$(wc -l <"$scratch/error")" = 11
 
-# refused WHAT SAID FLAG... <<<SOURCE: a program with the header does not compile, and the compiler says SAID.
-refused() {
-  local what=$1 said=$2
-  cat >"$scratch/refused.cu"
-  holds "$what" bash -c '! "${@:2}" >"$1" 2>&1' _ "$scratch/error" "${@:3}" -I"$here"
-  holds "$what: and it says why" grep -q "$said" "$scratch/error"
-}
-plan='#include <spmv/one_pass.cuh>
-int main() { spmv::OnePassPlan<double> plan;'
-refused 'an error that is ignored' 'nodiscard' "$nvcc" -std=c++17 -O0 -Werror all-warnings -c "$scratch/refused.cu" -o /dev/null \
-  <<<"$plan plan.create({}); }"
-refused 'a plan of integers' 'sums and vectors are float or double' "$nvcc" -std=c++17 -O0 -c "$scratch/refused.cu" -o /dev/null \
-  <<<"$plan spmv::OnePassPlan<int> other; (void)other; }"
-refused 'values of another type' 'values are of type T, or float' "$nvcc" -std=c++17 -O0 -c "$scratch/refused.cu" -o /dev/null \
-  <<<"$plan spmv::OnePassPlan<float, double> other; (void)other; }"
-cuda=$(dirname "$(dirname "$(readlink -f "$(command -v "$nvcc")")")")
-refused 'a source that is not CUDA' 'name it .cu' "${CXX:-g++}" -std=c++17 -fsyntax-only -x c++ -I"$cuda/include" "$scratch/refused.cu" \
-  <<<"$plan }"
-# A program's own names, and a header of its own that is called vectors.cuh, do not meet those of the library.
-mkdir "$scratch/own"
-echo '#error "the library took a header of the program"' >"$scratch/own/vectors.cuh"
-cat >"$scratch/own.cu" <<'END'
-namespace spmv { struct Tile {}; struct Pack {}; template <typename T> T sum_of_warp(T value); struct RowsStatistics {}; }
+# What does not compile, and what the compilers say of it.
+cat >"$scratch/refused.cu" <<'END'
 #include <spmv/one_pass.cuh>
-static_assert(SPMV_ONE_PASS_VERSION >= 20000);
-using Own = spmv::Tile;
-using Plan = spmv::one_pass_2::OnePassPlan<double>;
-int main() { return sizeof(Own) == sizeof(Plan); }
+int main() {
+  spmv::OnePassPlan<double> plan;
+  plan.create({});
+  spmv::OnePassPlan<int> of_integers;
+  spmv::OnePassPlan<float, double> of_wide_values;
+}
 END
-holds "a program's own names and headers" "$nvcc" -std=c++17 -O0 -Werror all-warnings -I"$scratch/own" -I"$here" -c "$scratch/own.cu" -o /dev/null
+cuda=$(dirname "$(dirname "$(readlink -f "$(command -v "$nvcc")")")")
+holds 'wrong uses are refused' bash -c '! "${@:2}" >"$1" 2>&1' _ "$scratch/error" \
+  "$nvcc" -std=c++17 -O0 -Werror all-warnings -I"$here" -c "$scratch/refused.cu" -o /dev/null
+holds 'a source that is not CUDA, too' bash -c '! "${@:2}" 2>>"$1"' _ "$scratch/error" \
+  "${CXX:-g++}" -std=c++17 -fsyntax-only -x c++ -I"$cuda/include" -I"$here" "$scratch/refused.cu"
+for said in nodiscard 'sums and vectors are float or double' 'values are of type T, or float' 'name it .cu'; do
+  holds "the compiler says: $said" grep -q "$said" "$scratch/error"
+done
 version=$(sed -n 's/^#define SPMV_ONE_PASS_VERSION //p' "$here/spmv/one_pass.cuh")
 holds 'one version' grep -q "VERSION $((version / 10000)).$((version / 100 % 100)).$((version % 100)) " "$here/CMakeLists.txt"
 # Code for 7.5 has no wait, so it must not be launched to overlap (test.cu); code for 9.0 has it.
 if command -v cuobjdump >/dev/null; then
   for arch in 75 90; do
-    "$nvcc" -std=c++17 -O1 -arch=sm_$arch -I"$here" -cubin "$scratch/main.cu" -o "$scratch/main$arch.cubin"
+    "$nvcc" -std=c++17 -O1 -arch=sm_$arch -I"$scratch/own" -I"$here" -cubin "$scratch/main.cu" -o "$scratch/main$arch.cubin"
     cuobjdump -sass "$scratch/main$arch.cubin" | grep -c ACQBULK >"$scratch/waits$arch"
   done
   holds 'code for 7.5 does not wait, code for 9.0 does' test "$(cat "$scratch/waits75")" = 0 -a "$(cat "$scratch/waits90")" -gt 0
