@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -214,21 +215,21 @@ TEST_CASE("what is no matrix in CSR is refused", "[npz]") {
   CHECK(refusal("%%MatrixMarket matrix coordinate real general\n") ==
         "is no .npz archive, or cut short; " + kSave + ", or fetch it again");
   CHECK(refusal(archive_of({})) == "has no array \"format\", so it is no sparse matrix; " + kSave);
-  CHECK(refusal(archive_of(with("format.npy", text_array("|S3", "csc")))) ==
-        "the matrix is stored as 'csc'; " + kSave);
-  CHECK(refusal(archive_of(with("data.npy", array_of<double>(">f8", {1, 2, 3, 4, 5, 6})))) ==
-        "the array \"data\" cannot be read; " + kSave);
-  CHECK(refusal(archive_of(with("data.npy", array_of<std::uint16_t>("<f2", {1, 2, 3, 4, 5, 6})))) ==
-        "the array \"data\" is of the type '<f2', which cannot be read; " + kSave);
-  CHECK(refusal(
-            archive_of(with("data.npy", array_of<double>("<f8", {1, 2, 3, 4, 5, 6}, "(2, 3)")))) ==
-        "the array \"data\" has the shape '(2, 3)', not one dimension; " + kSave);
-  CHECK(refusal(archive_of(with("indices.npy", array_of<double>("<f8", {0, 2, 1, 0, 1, 2})))) ==
-        "the array \"indices\" is of the type '<f8', which cannot be read; " + kSave);
-  CHECK(refusal(archive_of(with("shape.npy", array_of<std::int64_t>("<i8", {4, 3, 1})))) ==
-        "has not two dimensions; " + kSave);
-  CHECK(refusal(archive_of(with("data.npy", array_of<double>("<f8", {1, 2, 3})))) ==
-        "has 5 offsets, 6 columns and 3 values for 4 rows; " + kSave);
+  const std::vector<double> small{1, 2, 3, 4, 5, 6};
+  for (const auto& [member, bytes, said] : std::vector<std::array<std::string, 3>>{
+           {"format.npy", text_array("|S3", "csc"), "the matrix is stored as 'csc'"},
+           {"data.npy", array_of(">f8", small), "the array \"data\" cannot be read"},
+           {"data.npy", array_of<std::uint16_t>("<f2", {1, 2, 3, 4, 5, 6}),
+            "the array \"data\" is of the type '<f2', which cannot be read"},
+           {"data.npy", array_of("<f8", small, "(2, 3)"),
+            "the array \"data\" has the shape '(2, 3)', not one dimension"},
+           {"indices.npy", array_of("<f8", small),
+            "the array \"indices\" is of the type '<f8', which cannot be read"},
+           {"shape.npy", array_of<std::int64_t>("<i8", {4, 3, 1}), "has not two dimensions"},
+           {"data.npy", array_of<double>("<f8", {1, 2, 3}),
+            "has 5 offsets, 6 columns and 3 values for 4 rows"}}) {
+    CHECK(refusal(archive_of(with(member, bytes))) == said + "; " + kSave);
+  }
   CHECK(refusal(archive_of(with("shape.npy", array_of<std::int64_t>("<i8", {1ll << 40, 3})))) ==
         "its shape has a number that is not from 0 to 2147483647, the most that 32-bit indices "
         "allow; use a smaller matrix");
