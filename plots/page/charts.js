@@ -57,60 +57,99 @@ function axis(scale, box, isBelow, format) {
   }));
 }
 
-// Marks, one for each of `every`, with values under the pointer; a click selects. (Not hasTip(): in
-// Chromium, Tab reaches each element of an SVG that listens for the focus.)
-function pointed(marks, every, select) {
+// Marks, one for each of `every`, that one reaches with Tab, moves among with the arrow keys and
+// selects with Enter or a click.
+function reachable(marks, every, select) {
+  const start = Math.max(0, marks.findIndex(mark => mark.classList.contains("selected")));
+  const move = (mark, at) => {
+    const next = marks[Math.min(Math.max(at, 0), marks.length - 1)];
+    mark.setAttribute("tabindex", -1);
+    next.setAttribute("tabindex", 0);
+    next.focus();
+  };
   marks.forEach((mark, at) => {
-    mark.addEventListener(
-        "pointerenter", () => showTip(every[at].tip, mark.getBoundingClientRect()));
-    mark.addEventListener("pointerleave", hideTip);
-    mark.addEventListener("click", () => select(every[at]));
+    const of = every[at];
+    mark.setAttribute("tabindex", at === start ? 0 : -1);
+    mark.setAttribute("role", "button");
+    mark.setAttribute("aria-label", of.tip.split("\n").slice(0, 2).join(", "));
+    hasTip(mark, () => of.tip);
+    mark.addEventListener("click", () => select(of));
+    mark.addEventListener("keydown", event => {
+      const to = {
+        ArrowRight: at + 1,
+        ArrowDown: at + 1,
+        ArrowLeft: at - 1,
+        ArrowUp: at - 1,
+        Home: 0,
+        End: marks.length - 1
+      }[event.key];
+      if (to !== undefined)
+        move(mark, to);
+      else if (event.key === "Enter" || event.key === " ")
+        select(of);
+      else
+        return;
+      event.preventDefault();
+    });
   });
 }
 
+// A mark for each kind, of about the same area: circle, cross, diamond, square, star, and two
+// triangles.
+const SYMBOLS = [
+  "M4.2 0A4.2 4.2 0 1 1 -4.2 0A4.2 4.2 0 1 1 4.2 0Z",
+  "M-5 -1.7H-1.7V-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5Z", "M0 -6.9L4 0L0 6.9L-4 0Z",
+  "M-3.7 -3.7H3.7V3.7H-3.7Z",
+  "M0 -7L1.6 -2.2H6.7L2.5 0.8L4.1 5.7L0 2.7L-4.1 5.7L-2.5 0.8L-6.7 -2.2H-1.6Z",
+  "M0 -6.5L5.6 3.3H-5.6Z", "M0 6.5L5.6 -3.3H-5.6Z"
+];
 // Full for a real file, half for a generated matrix, hollow for a stand-in. Only the SVG of a
 // scatter has the halves.
-const FILLS = {
-  "real file": "currentColor",
-  generated: "url(#half)",
-  "stand-in": "var(--paper)"
-};
-const markOf = name =>
-    ({d: CIRCLE, class: "mark", style: `fill: ${FILLS[name] ?? FILLS.generated}`});
-const CIRCLE = "M4.2 0A4.2 4.2 0 1 1 -4.2 0A4.2 4.2 0 1 1 4.2 0Z";
-const half = () => shape(
-    "linearGradient", {id: "half", class: "mark"},
+const fillOf = (kind, source) => source === "file" ? "currentColor" :
+    source === "stand-in"                          ? "var(--card)" :
+                                                     `url(#half-${kind})`;
+const markOf = (kind, source) => ({
+  d: SYMBOLS[Math.max(kind, 0) % SYMBOLS.length],
+  class: `mark kind-${kind}`,
+  style: `fill: ${fillOf(kind, source)}`
+});
+const halfOf = kind => shape(
+    "linearGradient", {id: `half-${kind}`, class: `kind-${kind}`},
     shape("stop", {offset: 0.5, "stop-color": "currentColor"}),
-    shape("stop", {offset: 0.5, style: "stop-color: var(--paper)"}));
+    shape("stop", {offset: 0.5, style: "stop-color: var(--card)"}));
 
 function padded(values, factor = 1.15) {
   return [Math.min(...values) / factor, Math.max(...values) * factor];
 }
 
-// Below `top`, what symbols mean: `entries` of [name, symbol]. The chart grows by them.
-function drawLegend(svg, left, top, entries) {
+// Below `top`, what symbols mean: `parts` of [[name, symbol]], each on lines of its own. The chart
+// grows by them.
+function drawLegend(svg, left, top, parts) {
   const width = svg.viewBox.baseVal.width;
   let x = left, y = top;
-  for (const [name, symbol] of entries) {
-    const text = shape("text", {x: 12, dy: "0.33em"}, name),
-          both = shape("g", {class: "legend", "aria-hidden": "true"}, symbol, text);
-    svg.append(both);
-    const room = text.getComputedTextLength() + 32;
-    if (x > left && x + room > width) [x, y] = [left, y + 18];
-    both.setAttribute("transform", `translate(${x + 7} ${y})`);
-    x += room;
+  for (const entries of parts) {
+    for (const [name, symbol] of entries) {
+      const text = shape("text", {x: 12, dy: "0.33em"}, name),
+            both = shape("g", {class: "legend", "aria-hidden": "true"}, symbol, text);
+      svg.append(both);
+      const room = text.getComputedTextLength() + 32;
+      if (x > left && x + room > width) [x, y] = [left, y + 18];
+      both.setAttribute("transform", `translate(${x + 7} ${y})`);
+      x += room;
+    }
+    [x, y] = [left, y + 18];
   }
-  y += 18;
   svg.setAttribute("height", y);
   svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
 }
 
-// A point per matrix: `points` of {matrix, source, x, y, tip}.
-function drawScatter(holder, points, names, selected, select) {
+// A point per matrix: `points` of {matrix, kind, source, x, y, tip}.
+function drawScatter(holder, points, names, selected, kinds, select) {
   const height = Math.min(400, Math.max(300, holder.clientWidth * 0.85));
   const [svg, width] = canvas(
       holder, height,
-      `${points.length} matrices: ${names[1]} over ${names[0]}. The table below says the same.`);
+      `${points.length} matrices: ${names[1]} over ${names[0]}. The table below says the same.`,
+      "group");
   const box = {left: 44, right: width - 14, top: 24, bottom: height - 40};
   const domain = padded(points.flatMap(point => [point.x, point.y]), 1.3);
   const x = logScale(domain, [box.left, box.right]), y = logScale(domain, [box.bottom, box.top]);
@@ -119,23 +158,27 @@ function drawScatter(holder, points, names, selected, select) {
                      `${+ value.toPrecision(3)}`;
   const order = points.slice().sort((a, b) => a.x - b.x);
   const marks = order.map(of => shape("path", {
-                            ...markOf(of.source === "file" ? "real file" : of.source),
+                            ...markOf(kinds.indexOf(of.kind), of.source),
                             transform: `translate(${x(of.x)} ${y(of.y)})`
                           }));
   order.forEach((of, at) => marks[at].classList.toggle("selected", of.matrix === selected));
-  pointed(marks, order, select);
+  reachable(marks, order, select);
   svg.append(
-      shape("defs", {}, half()), axis(x, box, true, short), axis(y, box, false, short),
-      caption(box.right, box.bottom + 32, "end", names[0]),
+      shape("defs", {}, ...[-1, ...kinds.keys()].map(halfOf)), axis(x, box, true, short),
+      axis(y, box, false, short), caption(box.right, box.bottom + 32, "end", names[0]),
       caption(0, box.top - 8, "start", names[1]),
       shape("path", {class: "equal", d: `M${box.left} ${box.bottom}L${box.right} ${box.top}`}),
       shape(
           "g", {},
           ...marks.slice().sort(
               (a, b) => a.classList.contains("selected") - b.classList.contains("selected"))));
-  drawLegend(
-      svg, box.left, height + 8,
-      Object.keys(FILLS).map(name => [name, shape("path", markOf(name))]));
+  const shown = kinds.filter(kind => points.some(point => point.kind === kind));
+  const entry = (name, kind, source) => [name, shape("path", markOf(kind, source))];
+  drawLegend(svg, box.left, height + 8, [
+    shown.map(kind => entry(kind, kinds.indexOf(kind), "file")),
+    [["real file", "file"], ["generated", "generated"], ["stand-in", "stand-in"]].map(
+        ([name, source]) => entry(name, -1, source))
+  ]);
 }
 
 // A line per kernel: median and spread. `rows` of {kernel, lower, ms, upper, ours, tip, extras}:
@@ -172,12 +215,12 @@ function drawTimes(holder, rows, baseline, heads) {
           shape("path", {class: "spread", d: `M${x(row.lower)} 0H${x(row.upper)}`}),
           shape("circle", {r: 4, cx: x(row.ms)}), text(column(0), digits(1e3 * row.ms)),
           ...row.extras.map((words, number) => text(column(number + 1), words, {class: "extra"}))));
-  pointed(lines, rows, () => {});
+  reachable(lines, rows, () => {});
   svg.append(shape("g", {}, ...lines));
   const dot = whose => shape("g", {class: `line ${whose}`}, shape("circle", {r: 4}));
   drawLegend(
       svg, box.left, box.bottom + 34,
-      [["ours", dot("ours")], ["cuSPARSE and others", dot("peer")]]);
+      [[["ours", dot("ours")], ["cuSPARSE and others", dot("peer")]]]);
 }
 
 function drawHistogram(holder, bins) {

@@ -71,9 +71,8 @@ class Check:
         compared = self.js("$('compared').textContent")
         self.expect(
             self.js("""[...document.querySelectorAll('#scatter .mark[transform]')].every(mark => {
-          mark.dispatchEvent(new PointerEvent('pointerenter'));
-          const matrix = $('tip').textContent.match(/ on (.*?)(?: [(]stand-in[)])?, f/)[1], {source} = data.rows.find(row => row.matrix === matrix);
-          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--paper)'}[source] ?? 'url'); })"""),
+          const matrix = mark.getAttribute('aria-label').match(/ on (.*?)(?: [(]stand-in[)])?, f/)[1], {source} = data.rows.find(row => row.matrix === matrix);
+          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--card)'}[source] ?? 'url'); })"""),
             "a mark does not show its matrix's source",
         )
         if "No matrix" not in compared:
@@ -140,21 +139,30 @@ class Check:
         first = self.js("document.activeElement.className")
         self.equal(first, "skip", "the first that Tab reaches")
         order = []
-        for _ in range(60):
+        for _ in range(80):
             self.browser.press("Tab")
-            order.append(self.js("(at => at.id || at.closest('[id]')?.id)(document.activeElement)"))
-            if order[-1] == "window":
+            at = self.js("""(at => at.id || at.closest('svg')?.parentElement.id ||
+              at.closest('[id]')?.id)(document.activeElement)""")
+            order.append(at)
+            if at == "window":
                 break
-        wanted = "device precision kernel a_kernel m csv window".split()
+            if at == "scatter":
+                was = self.js("$('m').value")
+                self.browser.press("End", "ArrowUp")
+                is_shown = not self.js("$('tip').hidden")
+                self.expect(is_shown, "no values beside a mark that has the focus")
+                self.browser.press("Enter")
+                self.expect(self.js("$('m').value") != was, "Enter on a mark selects no matrix")
+        wanted = "device precision kernel a_kernel scatter m csv window".split()
         places = [order.index(name) if name in order else -1 for name in wanted]
         self.expect(-1 not in places and places == sorted(places), f"Tab reaches {order}")
-        sorts = self.js("columns.length")
-        self.browser.press(*["Tab"] * (sorts + 3))
-        is_shown = not self.js("$('tip').hidden")
-        self.expect(is_shown, "no values beside a row that has the focus")
-        self.browser.press("Enter")
+        self.browser.press("ArrowDown", "ArrowDown", "Enter")
         there, wanted = self.js("[$('m').value, shown[2].matrix]")
         self.equal(there, wanted, "the matrix that Enter selects in the table")
+        self.js("$('window').focus()")
+        self.browser.press("End")
+        is_last = self.js("document.activeElement.textContent === shown.at(-1).matrix")
+        self.expect(is_last, "End does not lead to the last row")
         self.open()
 
     def resized(self, width, mobile):

@@ -43,15 +43,14 @@ const FIELDS = [
   "a_precision", "a_device", "b_kernel", "b_precision", "b_device"
 ];
 const FILTERS = FIELDS.slice(0, 8);
-let data, shown = [], sort = "";
+let data, shown = [], sort = "", active = 0;
 
 function restore() {
   const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
-  $("message").textContent = "";
   for (const name of FIELDS) {
     const wanted = asked.get(name) ?? $(name).dataset.first;
     if ($(name).options && ![...$(name).options].some(option => option.value === wanted)) {
-      $("message").textContent = `The address asks for ${name} "${wanted}", which is not here.`;
+      say(`The address asks for ${name} "${wanted}", which is not here.`, true);
       continue;
     }
     $(name).value = wanted;
@@ -66,16 +65,25 @@ function remember() {
   history.replaceState(null, "", asked.size ? "#" + asked : location.pathname + location.search);
 }
 
-// "csr_*,cant,dof=8" as a test of names: each word is one of `known`, a pattern, or a part of some
-// names. A comma before "key=" is within a name.
-function named(text, known) {
-  const words = text.toLowerCase().split(/,(?![a-z_]+=)/).map(word => word.trim());
-  const tests = words.filter(word => word).map(word => {
-    const plain = word.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*");
-    const isWhole = word.includes("*") || known.some(name => name.toLowerCase() === word);
-    return new RegExp(isWhole ? `^${plain}$` : plain, "i");
-  });
-  return name => tests.some(test => test.test(name));
+// "csr_*,ell" as a test of names.
+function pattern(text) {
+  const parts = text.split(",").map(part => part.trim()).filter(part => part);
+  if (!parts.length) return () => true;
+  const whole = new RegExp(
+      "^(" +
+      parts.map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")).join("|") +
+      ")$");
+  return name => whole.test(name);
+}
+// "cant,dof=8,G3" as a test of names: each word is one, or a part of some. A comma before "key=" is
+// within a name.
+function named(text) {
+  const parts =
+      text.toLowerCase().split(/,(?![a-z_]+=)/).map(part => part.trim()).filter(part => part);
+  const known = new Set(Object.keys(data.matrices).map(name => name.toLowerCase()));
+  return name => parts.some(
+             part =>
+                 known.has(part) ? name.toLowerCase() === part : name.toLowerCase().includes(part));
 }
 // A test of rows by those filters that are named.
 function filter(names) {
@@ -88,11 +96,13 @@ function filter(names) {
     const step = +wanted("step");
     tests.push(row => row.step === step);
   }
-  for (const [id, field, of] of [
-           ["kernel", "kernel", data.kernels], ["q", "matrix", data.matrices]]) {
-    if (!wanted(id).trim()) continue;
-    const fits = named(wanted(id), Object.keys(of));
-    tests.push(row => fits(row[field]));
+  if (wanted("kernel").trim()) {
+    const fits = pattern(wanted("kernel"));
+    tests.push(row => fits(row.kernel));
+  }
+  if (wanted("q").trim()) {
+    const fits = named(wanted("q"));
+    tests.push(row => fits(row.matrix));
   }
   return row => tests.every(test => test(row));
 }
@@ -102,8 +112,11 @@ const device = () => $("device").value || data.first;
 
 function select(matrix) {
   if (![...$("m").options].some(option => option.value === matrix)) return;
+  const place = document.activeElement?.closest("#scatter, #window")
+                    ?.id;  // whose marks and rows are made anew
   $("m").value = matrix;
-  drawCharts();
+  chosen(place === "window");
+  if (place === "scatter") $("scatter").querySelector(".selected")?.focus();
 }
 
 // --- What measures it again, and values under the pointer ----------------------------
@@ -166,10 +179,16 @@ function link(matrix) {
 
 // --- How do two compare --------------------------------------------------------------
 
-const OF_CUSPARSE = "fastest of cuSPARSE", OF_OURS = "fastest of all steps";
+const OF_STEP = "fastest of step ", OF_CUSPARSE = "fastest of cuSPARSE",
+      OF_OURS = "fastest of all steps", OF_CSR = "fastest of ours on plain CSR";
 function fitting(choice) {
   if (choice === OF_CUSPARSE) return row => row.kernel.startsWith("cusparse_");
   if (choice === OF_OURS) return row => row.step > 0 && !row.host;
+  if (choice === OF_CSR) return row => row.step > 0 && !row.host && row.format === "CSR";
+  if (choice.startsWith(OF_STEP)) {
+    const step = +choice.slice(OF_STEP.length);
+    return row => row.step === step;
+  }
   return row => row.kernel === choice;
 }
 function drawCompared() {
@@ -237,7 +256,7 @@ function drawCompared() {
               ties.length ? `, ${ties.length} are ties (the spreads overlap)` :
                             ""}; ${digits(mean)} times as fast (geometric mean).`);
   drawScatter(
-      $("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value,
+      $("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds,
       point => select(point.matrix));
   fill(
       $("pairs"), ["matrix", "kind", "across", "up", "up / across"],
@@ -320,7 +339,7 @@ function drawMatrix() {
 
 // --- All measurements ----------------------------------------------------------------
 
-const MOST = 200;  // rows of the table that are in the document
+const HEIGHT = 26;  // of a row, as in page.css
 // What follows from fields; those that a record has, and its table names, stand around them.
 const DERIVED = [
   ["kind", row => row.kind], ["source", row => row.source], ["nonzeros", row => row.nnz, whole],
@@ -354,25 +373,70 @@ function drawMeasurements() {
                                (a, b) => down * ((keys.get(a) || 0) - (keys.get(b) || 0)));
   }
   $("count").textContent =
-      `${whole(shown.length)} of ${whole(data.rows.length)} measurements, ${state()} times` +
-      (shown.length > MOST ? `; below are the first ${MOST} in this order` : "");
+      `${whole(shown.length)} of ${whole(data.rows.length)} measurements, ${state()} times`;
   for (const head of $("heads").cells)
     head.setAttribute(
         "aria-sort",
         head.dataset.column !== name ? "none" :
             sort.startsWith("-")     ? "descending" :
                                        "ascending");
+  $("all").setAttribute("aria-rowcount", shown.length + 1);
+  active = 0;
   $("window").scrollTop = 0;
-  $("rows").replaceChildren(...shown.slice(0, MOST).map(row => {
-    const button = link(row.matrix);
-    hasTip(button, () => tipOf(row));
-    const line = element("tr", {}, ...columns.map(([head, value, text], place) => {
-      const className = words.includes(head) ? "" : "number";
-      return element("td", {className}, place ? (text ?? digits)(value(row, state())) : button);
-    }));
+  drawRows();
+}
+// Only rows that can be seen are in the document.
+function drawRows(focus = $("rows").contains(document.activeElement)) {
+  const frame = $("window"), first = Math.max(0, Math.floor(frame.scrollTop / HEIGHT) - 5);
+  const last = Math.min(shown.length, first + Math.ceil(frame.clientHeight / HEIGHT) + 10);
+  const gap = size => element(
+      "tr", {ariaHidden: "true"},
+      element("td", {colSpan: columns.length, className: "gap", style: `height: ${size}px`}));
+  const selected = $("m").value;
+  const lines = shown.slice(first, last).map((row, at) => {
+    const line = element(
+        "tr", {className: row.matrix === selected ? "selected" : ""},
+        ...columns.map(([head, value, text], place) => {
+          const cell = element("td", {className: words.includes(head) ? "" : "number"});
+          if (place)
+            cell.textContent = (text ?? digits)(value(row, state()));
+          else {
+            const button = link(row.matrix);
+            button.addEventListener("focus", () => {
+              active = first + at;
+            });
+            button.tabIndex = first + at === active ? 0 : -1;
+            hasTip(button, () => tipOf(row));
+            cell.append(button);
+          }
+          return cell;
+        }));
+    line.setAttribute("aria-rowindex", first + at + 2);
     hasTip(line, () => tipOf(row));
     return line;
-  }));
+  });
+  $("rows").replaceChildren(gap(first * HEIGHT), ...lines, gap((shown.length - last) * HEIGHT));
+  if (focus) (lines[active - first]?.querySelector("button") ?? frame).focus({preventScroll: true});
+}
+function move(event) {
+  const page = Math.max(1, Math.floor($("window").clientHeight / HEIGHT) - 2);
+  const by = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: page,
+    PageUp: -page,
+    Home: -Infinity,
+    End: Infinity
+  }[event.key];
+  if (by === undefined || !shown.length) return;
+  event.preventDefault();
+  active = Math.min(Math.max(active + by, 0), shown.length - 1);
+  const top = active * HEIGHT, frame = $("window"), room = frame.clientHeight - 2 * HEIGHT;
+  if (top < frame.scrollTop)
+    frame.scrollTop = top;
+  else if (top > frame.scrollTop + room)
+    frame.scrollTop = top - room;
+  drawRows(true);
 }
 
 function fieldsOf(row) {
@@ -416,6 +480,11 @@ function svgOf(id) {
   return new XMLSerializer().serializeToString(copy);
 }
 
+function say(text, wrong = false) {
+  const close = element("button", {type: "button", textContent: "Close"});
+  close.addEventListener("click", () => $("message").replaceChildren());
+  $("message").replaceChildren(element("p", {className: wrong ? "wrong" : ""}, text), close);
+}
 // --- Start ---------------------------------------------------------------------------
 
 function options(id, words, all) {
@@ -437,7 +506,10 @@ function offer() {
   options("kind", data.kinds, "all");
   options("step", steps.map(step => [String(step), data.steps[step] ?? String(step)]), "all");
   options("m", inOrder(of("matrix")));
-  const kernels = [OF_CUSPARSE, OF_OURS, ...inOrder(of("kernel"))];
+  const kernels = [
+    OF_CUSPARSE, OF_OURS, OF_CSR, ...steps.filter(step => step).map(step => OF_STEP + step),
+    ...inOrder(of("kernel"))
+  ];
   for (const side of ["a", "b"]) {
     options(`${side}_kernel`, kernels);
     options(`${side}_precision`, ["f64", "f32"], "as filtered");
@@ -447,6 +519,11 @@ function offer() {
 function changed() {
   drawCharts();
   drawMeasurements();
+}
+// Another matrix or another comparison: the table below keeps its place.
+function chosen(inTable) {
+  drawCharts();
+  drawRows(inTable);
 }
 function drawCharts() {
   remember();
@@ -477,7 +554,7 @@ function start() {
   heads();
   for (const name of FIELDS) {
     $(name).dataset.first = $(name).value;
-    $(name).addEventListener("input", name === "m" || /_/.test(name) ? drawCharts : changed);
+    $(name).addEventListener("input", name === "m" || /_/.test(name) ? () => chosen() : changed);
   }
   $("reset").addEventListener("click", () => {
     for (const name of FILTERS) $(name).value = $(name).dataset.first;
@@ -488,6 +565,8 @@ function start() {
   });
   for (const form of document.forms)
     form.addEventListener("submit", event => event.preventDefault());
+  $("window").addEventListener("scroll", () => drawRows());
+  $("window").addEventListener("keydown", move);
   $("csv").addEventListener("click", () => save("measurements.csv", "text/csv", csv()));
   for (const button of document.querySelectorAll("button[data-charts]")) {
     button.addEventListener(

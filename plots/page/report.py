@@ -152,6 +152,30 @@ def machines(every):
     return Table("Machines", heads, rows, words=1 + len(every))
 
 
+def claims_summary(rows, every):
+    """Per paper how many claims hold, each on the first device that measured it."""
+    papers = {}
+    for paper, _, _, found, *_ in rows:
+        papers.setdefault(paper, []).append(claims.first_measured(every, found)[1].verdict)
+    lines = []
+    for paper, verdicts in papers.items():
+        marks = []
+        for told in (claims.HOLDS, claims.WEAKER, claims.FELL, claims.UNJUDGED, ""):
+            if count := verdicts.count(told):
+                word = "hold" if told == claims.HOLDS and count > 1 else told or "not measured"
+                marks.append(verdict(told, f"{count} {word}"))
+        head = f'<th scope=row><a href="#claims">{escape(paper)}</a></th>'
+        lines.append(f"<tr>{head}<td>{' '.join(marks)}</td></tr>")
+    where = every[0].device
+    if every[1:]:
+        others = " or ".join(data.device for data in every[1:])
+        where += f"; what it has no records of, on {others}"
+    heads = "<th scope=col>paper</th><th scope=col>its claims, here</th>"
+    head = f"<thead class=unseen><tr>{heads}</tr></thead>"
+    table = f"<table class=papers>{head}<tbody>{''.join(lines)}</tbody></table>"
+    return f"{table}<p class=note>On {escape(where)}.</p>"
+
+
 def verdict(told, text):
     return f'<span class="verdict {told or "none"}">{text}</span>'
 
@@ -207,6 +231,7 @@ def page(data, others=()):
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "summary": escape(summary),
+        "claims_summary": claims_summary(rows, every),
         "claims": claims_section(rows, [data.device for data in every]),
         "machine": machines(every).html(),
         "papers": "\n".join(sections),

@@ -662,11 +662,13 @@ class Report(Case):
 
     def test_the_first_device_that_measured_a_claim_counts(self):
         none, large = self.sets["none"], self.sets["large"]
-        tables = [
-            [row[-1] for row in claims.short_table(*every).rows]
-            for every in ([none, large], [large])
-        ]
+        tables, summaries = [], []
+        for every in ([none, large], [large]):
+            tables.append([row[-1] for row in claims.short_table(*every).rows])
+            summary = report.claims_summary(list(claims.judged(every)), every)
+            summaries.append(summary.split("<p ")[0])
         self.assertEqual(*tables)
+        self.assertEqual(*summaries)
 
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
         self.assertEqual(Data("A_GPU", self.root).directory, "A_GPU")  # without records, too
