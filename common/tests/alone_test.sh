@@ -23,7 +23,8 @@ copy() {
 alone() {
   local step=$2 built
   local places=(build/setup-cpu.mk build/cpu/precompiled build/cpu/precompiled-light)
-  rm -rf "$1"/[0-9][0-9]_* "$1"/build/cpu/[0-9][0-9]_*
+  # Without its mark make takes no source for newer than what was compiled of it (build.mk).
+  rm -rf "$1"/[0-9][0-9]_* "$1"/build/cpu/{[0-9][0-9]_*,looked}
   if [ ! -e "$1/common" ]; then
     mkdir -p "$1/build"
     copy "$1" common
