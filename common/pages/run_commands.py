@@ -30,14 +30,16 @@ OUTPUT = re.compile(
 CODE = re.compile(r"(?:^    (?! ).*\n(?:     +\S.*\n)*)", re.MULTILINE)
 COMMAND = re.compile(r"(make|python3|plots/\S+\.sh|spmv|mkdir|sed) ")
 STEP = "03_csr_vector"  # whose targets are meant where a page names none
+TIMES = ROOT / "common/coursework/times.json"  # which make check ARGS=--write-times writes
 RECIPE = re.compile(r"^(?=    mkdir 11_two_sums)(?:    .*\n)+", re.MULTILINE)
 
 # Commands that are not run here: a pattern of the whole command, and what runs them or stands for
 # them.
 ELSEWHERE = {
-    r".*(\.\.\.|[A-Z]=directory|\bFILE\b|\bRECORDS\b).*": "names no file: a form, not a command",
+    r".*(\.\.\.|[A-Z]=directory|\bFILE\b|\bPAGE\.md\b|-C STEP\b).*": "names no file: a form, not a command",
+    r"make (handout|program)": "the name of a target, which needs STEP= or SOURCE=",
     r"make( -C \S+)? test( SANITIZE=1)?|make test-\S+|make report|make check-format.*": "CI",
-    r"make try|make format": "runs all of this again, or changes the sources",
+    r"make try|make format( .*)?": "runs all of this again, or changes the sources",
     r"make run|make readmes.*": "make readmes ARGS=--check",
     r"make .*BACKEND=cuda.*": "needs a GPU",
     r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
@@ -55,6 +57,8 @@ ELSEWHERE = {
     r"python3 06_pcsr/one_pass/amalgamate.py .*|python3 plots/page/check_report.py .*": "CI, with files of its own",
     r"python3 common/coursework/mistakes.py.*|make grade.*": "CI: common/coursework",
 }
+if not shutil.which("em++"):
+    ELSEWHERE["make browser"] = ".github/workflows/site.yml: no emscripten is here"
 
 
 def commands_of(text):
@@ -83,9 +87,9 @@ def elsewhere(command, shown):
 def placeholders(scratch):
     """Files that a reader has: their names in the pages, and what stands for them."""
     matrix, kernel = scratch / "matrix.mtx.gz", scratch / "csr_vector.cuh"
-    matrix.write_bytes(
-        gzip.compress(b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 1 3\n")
-    )
+    # Symmetric and positive definite, for conjugate gradients.
+    header, entries = b"%%MatrixMarket matrix coordinate real symmetric\n", b"1 1 4\n2 1 1\n2 2 3\n"
+    matrix.write_bytes(gzip.compress(header + b"2 2 3\n" + entries))
     shutil.copyfile(ROOT / STEP / "csr_vector.cuh", kernel)
     names = {
         r"path/to/matrix\.mtx\.gz|file\.mtx\.gz": matrix,
@@ -118,10 +122,21 @@ def run_bash(command):
 
 
 def run(command):
-    """What went wrong with a command, or nothing."""
+    """What went wrong with a command, or nothing. Of the sources it changes none."""
+    before = TIMES.read_bytes()
     done = run_bash(command)
+    if TIMES.read_bytes() != before:
+        TIMES.write_bytes(before)
     text = f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}"
     return text if done.returncode else ""
+
+
+def formatless(commands, formatter="clang-format"):
+    """The commands without `make format`, which it says, where there is nothing to format with."""
+    if shutil.which(formatter):
+        return commands
+    print(f"skipped: make format, in the recipe for an added step: no {formatter} is here")
+    return commands.replace(" && make format", "")
 
 
 def run_recipe():
@@ -137,7 +152,9 @@ def run_recipe():
     try:
         wrong = run(f"set -e\n{before}")
         (step / "two_sums.cuh").write_text(kernel, encoding="utf-8")
-        wrong = wrong or ("" if mark else "the line '# write ...' is missing") or run(after)
+        wrong = (
+            wrong or ("" if mark else "the line '# write ...' is missing") or run(formatless(after))
+        )
         of_02 = r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland"
         for file in step.glob("*.cu"):
             left = re.findall(of_02, file.read_text(encoding="utf-8"))
@@ -181,7 +198,8 @@ def main():
         failed += bool(wrong)
         print(f"{'FAILED' if wrong else 'ok':6} the recipe for an added step\n{wrong}")
     others = sum(map(bool, done.values()))
-    print(f"{len(done) - others - failed} passed, {failed} failed; {others} elsewhere")
+    ours = len(done) - others + (not arguments.list)  # the recipe, too
+    print(f"{ours - failed} passed, {failed} failed; {others} elsewhere")
     return 1 if failed else 0
 
 

@@ -1,6 +1,10 @@
 """Tests of what run_commands.py takes for a command, and of what it makes of it."""
 
+import contextlib
+import gzip
+import io
 import re
+import shutil
 import tempfile
 import unittest
 import unittest.mock
@@ -41,13 +45,40 @@ class Commands(unittest.TestCase):
         why = run_commands.elsewhere("make list", {"make list"})
         self.assertEqual(why, "make readmes ARGS=--check")
         self.assertIn("GPU", run_commands.elsewhere("make bench SET=full", set()))
-        self.assertIsNone(run_commands.elsewhere("make run MATRIX=cant", set()))
+        for command, why in (
+            ("make format check-format lint", "changes the sources"),
+            ("plots/python.sh common/pages/update_readmes.py PAGE.md", "a form"),
+            ("make -C STEP check", "a form"),
+            ("make handout", "the name of a target"),
+            ("make program", "the name of a target"),
+        ):
+            self.assertIn(why, run_commands.elsewhere(command, set()) or "run here", command)
+        for command in (
+            "make run MATRIX=cant",
+            "make handout STEP=03_csr_vector",
+            "make -C 03_csr_vector watch",
+        ):
+            self.assertIsNone(run_commands.elsewhere(command, set()), command)
+
+    def test_of_what_this_machine_lacks(self):
+        browser = run_commands.elsewhere("make browser", set())
+        self.assertEqual(bool(browser), shutil.which("em++") is None)
+        recipe = "make -C 11_two_sums test run && make format\n"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(run_commands.formatless(recipe, "bash"), recipe)
+            self.assertEqual(said.getvalue(), "")
+            without = run_commands.formatless(recipe, "no-such-formatter")
+        self.assertEqual(without, "make -C 11_two_sums test run\n")
+        self.assertIn("skipped: make format", said.getvalue())
+        page = (ROOT / "common/build/README.md").read_text(encoding="utf-8")
+        self.assertIn(" && make format\n", run_commands.RECIPE.search(page)[0])
 
     def test_placeholders_and_targets(self):
         with tempfile.TemporaryDirectory() as scratch:
             names = run_commands.placeholders(Path(scratch))
             ready = run_commands.prepared("make run MATRIX=path/to/matrix.mtx.gz", names, {"run"})
-            self.assertTrue(Path(ready.split("=")[1]).is_file())
+            text = gzip.decompress(Path(ready.split("=")[1]).read_bytes()).decode()
+            self.assertRegex(text, "^%%MatrixMarket .* symmetric\n")  # make solve takes no other
             for command, wanted in (
                 ("make moment", f"make -C {run_commands.STEP} moment"),
                 ("make -C 02_csr_scalar watch", "make -C 02_csr_scalar watch"),
@@ -57,6 +88,12 @@ class Commands(unittest.TestCase):
     def test_what_make_gives_this_script_is_not_the_commands(self):
         with unittest.mock.patch.dict("os.environ", ARGS="--check", MAKEFLAGS="-- ARGS=--check"):
             self.assertEqual(run_commands.run_bash('echo "$ARGS$MAKEFLAGS."').stdout, ".\n")
+
+    def test_what_writes_into_the_sources_leaves_them_as_they_were(self):
+        before = run_commands.TIMES.read_bytes()
+        self.assertEqual(run_commands.run(f"echo {{}} >'{run_commands.TIMES}'"), "")
+        self.assertEqual(run_commands.TIMES.read_bytes(), before)
+        self.assertIn("exit status 3", run_commands.run("exit 3"))
 
     def test_exceptions_are_of_use(self):
         pages = [page for page in run_commands.pages(ROOT) if page.suffix == ".md"]
