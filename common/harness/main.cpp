@@ -293,6 +293,10 @@ void declare(CommandLine& line, Options& options) {
   line.add("--seed", options.run.seed, "of x and of the schedules random and lockstep");
   line.add("--warm-up", options.run.warm_up, "GPU: launches before those that are timed",
            {above_zero()});
+  line.add("--stop-by-spread", options.run.stop_by_spread,
+           "GPU: end before 25 samples when their quartiles differ by no more than this share of "
+           "the median; 0: never. Not shown harmless yet",
+           {between(0.0, 1.0)});
   line.add("--padding-limit", options.padding_limit,
            "most entries that a padded format may store for each nonzero", {above_zero()});
   line.add("--json", options.json,

@@ -42,24 +42,31 @@ Quartiles quartiles(std::vector<double> samples) {
   return {at(0.25), at(0.5), at(0.75), static_cast<int>(samples.size())};
 }
 
-Quartiles time_warm(const device::Stream& stream, const Launch& launch, int warm_up) {
+bool stop_by_spread(const std::vector<double>& samples, double spread) {
+  if (spread <= 0 || samples.size() < kFewestSamples) return false;
+  const Quartiles q = quartiles(samples);
+  return q.upper - q.lower <= spread * q.median;
+}
+
+Quartiles time_warm(const device::Stream& stream, const Launch& launch, int warm_up,
+                    double spread) {
   // The second half also says how many launches a batch takes.
   for (int i = 0; i < warm_up / 2; ++i) launch(stream.get());
   const int timed = warm_up - warm_up / 2;
   const double one = milliseconds(stream, timed, launch) / timed;
   const int launches = std::clamp(static_cast<int>(kBatchMilliseconds / one), 1, 1000);
   std::vector<double> samples;
-  for (int batch = 0; batch < kBatches; ++batch) {
+  for (int batch = 0; batch < kBatches && !stop_by_spread(samples, spread); ++batch) {
     samples.push_back(milliseconds(stream, launches, launch) / launches);
   }
   return quartiles(std::move(samples));
 }
 
-Quartiles time_cold(const device::Stream& stream, const Launch& launch) {
+Quartiles time_cold(const device::Stream& stream, const Launch& launch, double spread) {
   device::Buffer<char> flush(
       "flush", 4 * static_cast<std::size_t>(device::attribute(cudaDevAttrL2CacheSize)));
   std::vector<double> samples;
-  for (int i = 0; i < kColdLaunches; ++i) {
+  for (int i = 0; i < kColdLaunches && !stop_by_spread(samples, spread); ++i) {
     device::check(cudaMemsetAsync(flush.data(), i, flush.bytes(), stream.get()), "flushing the L2");
     samples.push_back(milliseconds(stream, 1, launch));
   }

@@ -21,12 +21,19 @@ using Launch = std::function<void(cudaStream_t)>;
 
 // Milliseconds a launch, back to back: batches of launches between two events, each batch long
 // enough for the events' resolution, after `warm_up` launches. What fits the L2 cache stays there.
+// `spread`: stop_by_spread() ends it before all batches are measured.
 constexpr int kWarmUpLaunches = 10;
 Quartiles time_warm(const device::Stream& stream, const Launch& launch,
-                    int warm_up = kWarmUpLaunches);
+                    int warm_up = kWarmUpLaunches, double spread = 0);
 
 // Milliseconds of single launches, each after the L2 cache was filled with other data.
-Quartiles time_cold(const device::Stream& stream, const Launch& launch);
+Quartiles time_cold(const device::Stream& stream, const Launch& launch, double spread = 0);
+
+// Whether so many samples say enough: they are kFewestSamples or more, and their quartiles are no
+// further apart than the share `spread` of the median. 0: never. (nvbench stops by the relative
+// standard deviation, which one outlier decides.)
+constexpr int kFewestSamples = 8;
+bool stop_by_spread(const std::vector<double>& samples, double spread);
 
 // Milliseconds a call, by the host's clock, for what runs on the host.
 Quartiles time_host(const std::function<void()>& call);

@@ -162,8 +162,8 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   const Launch launch = [&](cudaStream_t stream) {
     spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream);
   };
-  record.warm = time_warm(stream_, launch, options_.warm_up);
-  record.cold = time_cold(stream_, launch);
+  record.warm = time_warm(stream_, launch, options_.warm_up, options_.stop_by_spread);
+  record.cold = time_cold(stream_, launch, options_.stop_by_spread);
 #else
   const simt::Gpu& gpu = *simt::find_gpu(options_.gpu);
   simt::start_profile(&gpu);

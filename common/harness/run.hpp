@@ -24,6 +24,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   bool measure = true;  // off: verify only
   int warm_up = kWarmUpLaunches;
+  double stop_by_spread = 0;  // measure.hpp
   // CPU backend: the GPU whose caches are modelled (simt/cache_model.hpp) and whose times are
   // estimated (time_model.hpp).
   std::string gpu = "h200";

@@ -324,14 +324,25 @@ TEST_CASE("quartiles", "[harness]") {
   CHECK(quartiles({}).samples == 0);
 }
 
-TEST_CASE("a measurement has 25 samples", "[harness]") {
+TEST_CASE("a spread that is small enough ends a measurement", "[harness]") {
+  std::vector<double> steady(kFewestSamples, 2.0);
+  steady.back() = 9;  // one outlier moves no quartile
+  CHECK(stop_by_spread(steady, 0.01));
+  CHECK_FALSE(stop_by_spread(steady, 0));
+  CHECK_FALSE(stop_by_spread({steady.begin(), steady.end() - 1}, 0.01));
+  std::vector<double> noisy;
+  for (int i = 0; i < 2 * kFewestSamples; ++i) noisy.push_back(i % 2 ? 1.0 : 1.1);
+  CHECK_FALSE(stop_by_spread(noisy, 0.05));
+  CHECK(stop_by_spread(noisy, 0.1));
+
   const device::Stream stream;
   device::Buffer<char> buffer("buffer", 1 << 16);
   const Launch launch = [&](cudaStream_t s) {
     device::check(cudaMemsetAsync(buffer.data(), 1, buffer.bytes(), s), "filling");
   };
   CHECK(time_warm(stream, launch).samples == 25);
-  CHECK(time_cold(stream, launch).samples == 25);
+  CHECK(time_warm(stream, launch, kWarmUpLaunches, 1e9).samples == kFewestSamples);
+  CHECK(time_cold(stream, launch, 1e9).samples == kFewestSamples);
 }
 
 TEST_CASE("the id of a run is when it began and its process", "[harness]") {
