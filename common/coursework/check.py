@@ -17,7 +17,7 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -164,32 +164,20 @@ ENDS = {
 }
 
 
-class LastWords:
-    """What a process wrote to stderr in the end; all of it is read, so that it never waits."""
-
-    def __init__(self, stream):
-        self.stream, self.text = stream, b""
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        with self.stream:
-            while piece := self.stream.read1(4096):
-                self.text = (self.text + piece)[-4096:]
-
-    def of_abort(self):
-        self.thread.join(5)
-        text = self.text.decode(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if any("stack smashing detected" in line for line in lines):
-            return "it wrote past the objects of a function's stack frame"
-        if lines and lines[-1].startswith("it wrote past"):
-            return lines[-1]
-        return "it says: " + "; ".join(lines[-2:])[:300] if lines else "it called abort()"
+def why_aborted(errors):
+    """By the end of what a process wrote to the file `errors`."""
+    errors.seek(max(errors.seek(0, os.SEEK_END) - 4096, 0))
+    lines = [line.strip() for line in errors.read().decode(errors="replace").splitlines()]
+    lines = [line for line in lines if line]
+    if any("stack smashing detected" in line for line in lines):
+        return "it wrote past the objects of a function's stack frame"
+    if lines and lines[-1].startswith("it wrote past"):
+        return lines[-1]
+    return "it says: " + "; ".join(lines[-2:])[:300] if lines else "it called abort()"
 
 
-def how_it_ended(process, last_words):
-    """(what is said of the runner, whose pipe is closed; whether it attacked something)."""
+def how_it_ended(process, errors):
+    """(what is said of the runner, which has stopped or soon does; whether it attacked something)."""
     try:
         status = process.wait(10)
     except subprocess.TimeoutExpired:
@@ -201,7 +189,7 @@ def how_it_ended(process, last_words):
     if number <= 0:
         return f"the program ended before the tests were over, with status {status}", False
     if number == signal.SIGABRT:
-        return f"it ended with signal 6: {last_words.of_abort()}", False
+        return f"it ended with signal 6: {why_aborted(errors)}", False
     return ENDS.get(number, f"it ended with signal {number}"), number == signal.SIGSYS
 
 
@@ -217,10 +205,10 @@ def ask_judge(program, runner, question, limit_s):
     # (Other threads would spin between loops over small matrices.)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     pipe, command = subprocess.PIPE, [*same_addresses(), *map(str, runner)]
-    streams = {"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": environment}
+    errors = tempfile.TemporaryFile()  # as large as prlimit allows
+    streams = {"stdin": pipe, "stdout": pipe, "stderr": errors, "env": environment}
     process = subprocess.Popen(command, start_new_session=True, **streams)
     pipes = [process.stdin.fileno(), process.stdout.fileno()]
-    last_words = LastWords(process.stderr)
     try:
         question = json.dumps({**question, "runner": pipes})
         how = {"capture_output": True, "text": True, "pass_fds": pipes, "env": environment}
@@ -235,14 +223,13 @@ def ask_judge(program, runner, question, limit_s):
                 raise NotJudged(line["failure"])
             if line.get("ended") == "":
                 process.stdin.close()
-                line["ended"], line["forged"] = how_it_ended(process, last_words)
+                line["ended"], line["forged"] = how_it_ended(process, errors)
     except (subprocess.TimeoutExpired, ValueError):
         raise NotJudged("the judge did not come to its end") from None
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with what it started
-        process.stdin.close(), process.stdout.close(), process.wait()
-        last_words.thread.join(5)
+        process.stdin.close(), process.stdout.close(), process.wait(), errors.close()
     return lines
 
 
@@ -529,7 +516,8 @@ def following(exercise, todo, result):
 def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     todos, total, most = [], 0, 0
-    limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
+    limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--fsize=16777216"]
+    limits += ["--core=0", "--"]
     # (In the repository, not in a handout.)
     if not mine and (ROOT / "common/primer/puzzles").exists():
         yours = "Yours: make learn, or make check KERNEL=mine.cuh"

@@ -353,8 +353,8 @@ class Checks(Scratch):
             (":", "it called abort()"),
         ):
             words = ["bash", "-c", f"{said}; kill -ABRT $$"]
-            process = subprocess.Popen(words, stderr=subprocess.PIPE)
-            end = check.how_it_ended(process, check.LastWords(process.stderr))
+            with tempfile.TemporaryFile() as errors:
+                end = check.how_it_ended(subprocess.Popen(words, stderr=errors), errors)
             self.assertEqual(end, (f"it ended with signal 6: {told}", False))
 
     def test_what_was_found_stands_when_the_time_is_up(self):
