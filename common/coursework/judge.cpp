@@ -8,9 +8,6 @@
 //    "seed": 1, "matrices": ["stencil2d:20x20"...], "seconds": 120,
 //    "targets": [["csr_vector", "fem:1000,block=3"]...]}
 //
-// (or, of a puzzle of common/primer, {"runner": [7, 8], "puzzle": n, "seconds": 20}, n being the
-// number that it is called with, or 0: the matrix's name is "" then, the kernel's "puzzle")
-//
 // ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends.
 // "also": kernels that are tried on few of the matrices, other instances of the same source.
 // "finite_x": true where the format stores zeros of its own, whose products with infinity are NaN.)
@@ -177,7 +174,6 @@ struct Options {
   std::uint64_t seed = 1;
   int seconds = 120;
   bool finite_x = false;
-  std::optional<int> puzzle;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Options, runner, kernels, also, matrices, targets,
                                                 seed, seconds, finite_x)
@@ -301,23 +297,15 @@ class Judge {
     for (int order = 0; order < kLockstep; ++order) {
       const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      return say_counts(kernel, name, problems_.triplets().nnz(), outcome.reply);
+      const Reply& reply = outcome.reply;
+      return say({{"counted", kernel},
+                  {"matrix", name},
+                  {"nnz", problems_.triplets().nnz()},
+                  {"steps", reply.steps},
+                  {"mean_steps", reply.mean_steps},
+                  {"time", reply.time},
+                  {"lines", reply.lines}});
     }
-  }
-
-  // A puzzle, in four orders, and counted where it is right.
-  void check_puzzle(int argument) {
-    say({{"kernel", "puzzle"}, {"matrices", 1}});
-    for (int order = 0; order <= kLockstep; ++order) {
-      const Reply reply = run_puzzle({argument, false, order});
-      if (reply.is_done()) continue;
-      say_remarks();
-      const char* kind = reply.answer == "failed" ? "error" : order == 0 ? "result" : "order";
-      return say({{"matrix", ""}, {"right", false}, {"kind", kind}, {"what", reply.text}});
-    }
-    say({{"matrix", ""}, {"right", true}});
-    say_remarks();
-    say_counts("puzzle", "", 1, run_puzzle({argument, true, 0}));
   }
 
   const std::string& trying() const { return trying_; }
@@ -332,28 +320,6 @@ class Judge {
   }
 
  private:
-  static void say_counts(const std::string& kernel, const std::string& matrix, Index nnz,
-                         const Reply& reply) {
-    say({{"counted", kernel},
-         {"matrix", matrix},
-         {"nnz", nnz},
-         {"steps", reply.steps},
-         {"mean_steps", reply.mean_steps},
-         {"time", reply.time},
-         {"lines", reply.counts}});
-  }
-
-  Reply run_puzzle(const PuzzleRun& asked) {
-    send(asked);
-    return receive(0);
-  }
-
-  Reply receive(std::size_t y_bytes) {
-    Reply reply = runner_.receive(y_bytes);
-    remarks_.insert(reply.remarks.begin(), reply.remarks.end());
-    return reply;
-  }
-
   void send(const Json& request) {
     std::string bytes;
     Json::to_msgpack(request, bytes);
@@ -379,7 +345,8 @@ class Judge {
                  checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
     Outcome outcome;
-    outcome.reply = receive(v.y0.size() * sizeof(double));
+    outcome.reply = runner_.receive(v.y0.size() * sizeof(double));
+    remarks_.insert(outcome.reply.remarks.begin(), outcome.reply.remarks.end());
     outcome.what = outcome.reply.text;
     if (outcome.reply.answer == "refused") {
       outcome.kind = Outcome::Kind::kRefused;
@@ -621,18 +588,14 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
 
 void run() {
   std::signal(SIGPIPE, SIG_IGN);
-  const Json asked = Json::parse(std::cin);
-  auto options = asked.get<Options>();
-  if (asked.contains("puzzle")) options.puzzle = asked.at("puzzle").get<int>();
-  std::vector<test::NamedMatrix> matrices;
-  if (!options.puzzle) matrices = matrices_of(options);
+  const auto options = Json::parse(std::cin).get<Options>();
+  std::vector<test::NamedMatrix> matrices = matrices_of(options);
   Runner runner(options.runner, options.seconds);
   if (!runner.has_started()) {
     return say({{"failure", "it did not start"}});
   }
   Judge judge(runner, options.finite_x);
   try {
-    if (options.puzzle) return judge.check_puzzle(*options.puzzle);
     for (const std::string& kernel : options.kernels) {
       judge.check(kernel, matrices);
       if (&kernel == &options.kernels.front()) matrices.pop_back();  // once is enough

@@ -5,10 +5,9 @@
 // trusts nothing that arrives: every length is limited before it is allocated, every field is
 // checked, and text is made printable.
 //
-//   judge -> runner   MessagePack: a matrix, which is not answered, what to multiply (Product), or
-//                     how to run the puzzle that the runner is linked with (PuzzleRun)
-//   runner -> judge   first kHello; then for each product or run one answer, as JSON text, and
-//                     where that says "done", y (of a puzzle: nothing)
+//   judge -> runner   MessagePack: a matrix, which is not answered, or what to multiply (Product)
+//   runner -> judge   first kHello; then for each product one answer, as JSON text, and where that
+//                     says "done", y
 //
 // A frame is its length (4 bytes) and as many bytes; both processes run on one machine, so numbers
 // in arrays are in its own byte order.
@@ -76,14 +75,6 @@ struct Product {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, seed,
                                    again, checked, padding_limit, x, y)
 
-// One run of a puzzle (common/primer) that is asked for.
-struct PuzzleRun {
-  int puzzle = 0;  // the number that it is called with; 0: none
-  bool counted = false;
-  int order = 0;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PuzzleRun, puzzle, counted, order)
-
 using Clock = std::chrono::steady_clock;
 
 // Writes all of a frame, or returns false: the other end is closed.
@@ -95,10 +86,10 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
 
 // An answer, checked.
 struct Reply {
-  std::string answer;            // "done", "refused", "failed", or "wrong": a puzzle's array is
-  std::string text;              // of the latter three: why; printable
+  std::string answer;            // "done", "refused" or "failed"
+  std::string text;              // of the latter two: why; printable
   std::string y;                 // of the first: the elements' bytes, as doubles;
-  std::vector<Json> counts;      // if they were asked for, what a line of a kernel asked of one
+  std::vector<Json> lines;       // if they were asked for, what a line of a kernel asked of one
                                  // array in one way,
   std::uint64_t steps = 0;       // requests of the busiest warp, over all launches,
   std::uint64_t mean_steps = 0;  // those of all, per warp that was launched,

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Runs a puzzle or an experiment of this directory, and says what is wrong: puzzle.py FILE.cu [NUMBER]
 
-It is compiled as kernels of exercises are, and the same judge asks its runner (common/coursework). NUMBER, from 1 to
+It is compiled and linked as kernels of exercises are (common/coursework). NUMBER, from 1 to
 1024, is what the puzzle calls primer::argument(). A file with a main() of its own is run with NUMBER.
 Exit status: 0 solved, 1 not solved, 2 it could not be told.
 """
 
 import configparser
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -20,7 +22,8 @@ sys.path[:0] = [str(ROOT / "common/coursework")]
 
 import kit  # noqa: E402
 from build import compile_sources  # noqa: E402
-from check import NotJudged, ask_judge, indented, measured, sentences, tidy, verdict_on_target  # noqa: E402
+from check import NotJudged, how_it_ended, indented, measured, same_addresses, sentences  # noqa: E402
+from check import tidy, verdict_on_target  # noqa: E402
 from exercises import ExerciseError, read_target, source_text  # noqa: E402
 from flags import flags_of_compiler  # noqa: E402
 
@@ -91,24 +94,41 @@ class Compiled:
         if not good:
             lines = [line for line in said.splitlines() if line.strip()]
             return False, "  It does not compile:\n" + indented("\n".join(lines[:12]))
-        runner = ["prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}", "--", self.program]
-        question = {"puzzle": number, "seconds": SECONDS}
-        lines = ask_judge(self.kit / "judge", runner, question, SECONDS)
+        lines = self.run(number)
         unset = flags_of_compiler(said, self.file.name, self.file.name)
         warned = [f"  WARNING line {f.line}: {f.construct}; it holds anything" for f in unset]
         solved, text = self.describe(lines)
         return solved and not warned, "\n".join([*dict.fromkeys(warned), *text])
 
+    def run(self, number):
+        """What the runner says of it (runner.cpp), and, if it did not come to its end, why."""
+        said = self.directory / "lines.jsonl"
+        command = [*same_addresses(), "prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}"]
+        command += ["--fsize=16777216", "--", self.program, "--lines", said, str(number)]
+        how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        how["env"] = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(command, stderr=errors, **how)
+            try:
+                status = process.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return [{"ended": "it did not end in time"}]
+            rows = said.read_text().splitlines() if said.exists() and not status else []
+            lines = [json.loads(row) for row in rows]
+            is_over = any("kind" in line or "lines" in line for line in lines)
+            return lines if is_over else [{"ended": how_it_ended(process, errors)[0]}]
+
     def describe(self, lines):
-        """(whether it is solved, [what to print]) by the judge's lines."""
+        """(whether it is solved, [what to print]) by the runner's lines."""
         solved, said = self.verdict(lines)
         remarks = [f"  remark  {tidy(line['remark'])}" for line in lines if "remark" in line]
-        return solved, said[:1] + remarks + said[1:]
+        return solved, said[:1] + list(dict.fromkeys(remarks)) + said[1:]
 
     def verdict(self, lines):
         for line in lines:
-            if line.get("ended"):
-                late = "did not end in time" in line["ended"]
+            if "ended" in line:
+                late = "end in time" in line["ended"]
                 return False, [f"  WRONG   {NEVER_ENDS}" if late else f"  UNSAFE  {line['ended']}"]
             if line.get("kind") == "error":
                 word = "WRONG " if "its end: " in line["what"] else "UNSAFE"
@@ -117,7 +137,7 @@ class Compiled:
             if "kind" in line:
                 other = "right when threads run one after the other, wrong in another order: "
                 return False, [f"  WRONG   {other * (line['kind'] == 'order')}{line['what']}"]
-        record = next(line for line in lines if "counted" in line)
+        record = {"nnz": 1, **next(line for line in lines if "lines" in line)}
         said = [
             "  right   in four orders of blocks, warps and lanes; no race, no access out of bounds"
         ]

@@ -87,14 +87,11 @@ TEST_CASE("an answer of the runner is read, and one that is none is refused", "[
   const Json line{{"array", "values"},  {"space", "global"}, {"access", "load"}, {"file", "k.cuh"},
                   {"line", 17},         {"requests", 1},     {"lanes", 2},       {"sectors", 3},
                   {"ideal_sectors", 4}, {"addresses", 5},    {"bank_passes", 6}};
-  Json sent{{"answer", "done"},
-            {"counts", {line}},
-            {"steps", 7},
-            {"mean_steps", 5},
-            {"time", "3 us\x1b"}};
+  Json sent{
+      {"answer", "done"}, {"lines", {line}}, {"steps", 7}, {"mean_steps", 5}, {"time", "3 us\x1b"}};
   const Reply got = read_reply(sent.dump());
-  REQUIRE(got.counts.size() == 1);
-  CHECK(got.counts[0] == line);
+  REQUIRE(got.lines.size() == 1);
+  CHECK(got.lines[0] == line);
   CHECK(got.steps == 7);
   CHECK(got.mean_steps == 5);
   CHECK(got.time == "3 us?");
@@ -106,18 +103,18 @@ TEST_CASE("an answer of the runner is read, and one that is none is refused", "[
   }
   for (const char* bad :
        {"[]", "1", R"({"answer": "fine"})", R"({"answer": 1})", R"({"answer": "failed"})",
-        R"({"answer": "done", "counts": 1})", R"({"answer": "done", "counts": []})"}) {
+        R"({"answer": "done", "lines": 1})", R"({"answer": "done", "lines": []})"}) {
     CHECK_THROWS_AS(read_reply(bad), ProtocolError);
   }
   for (const auto& [name, value] : line.items()) {
     for (const Json& other : {Json(-1), Json(1e300), Json(std::uint64_t{1} << 60), Json::array()}) {
-      sent["counts"][0] = line;
-      sent["counts"][0][name] = other;
+      sent["lines"][0] = line;
+      sent["lines"][0][name] = other;
       CHECK_THROWS_AS(read_reply(sent.dump()), ProtocolError);
     }
   }
-  sent["counts"] = Json::array();
-  for (std::size_t i = 0; i <= kMostCounts; ++i) sent["counts"].push_back(line);
+  sent["lines"] = Json::array();
+  for (std::size_t i = 0; i <= kMostCounts; ++i) sent["lines"].push_back(line);
   CHECK_THROWS_AS(read_reply(sent.dump()), ProtocolError);
   CHECK_THROWS_AS(read_reply(std::string(kMostAnswer, '[')), ProtocolError);
 }
