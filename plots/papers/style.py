@@ -170,7 +170,7 @@ def decimal(axis):
 
     low, high = axis.get_view_interval()
     if high < 5 * low:  # to a tick at both ends
-        ticks = [k * 10**e for e in range(-3, 6) for k in (1, 2, 3, 4, 5, 6, 8)]
+        ticks = [k * 10**e for e in range(-3, 6) for k in (1, 1.5, 2, 3, 4, 5, 6, 8)]
         ends = max(t for t in ticks if t <= low), min(t for t in ticks if t >= high)
         (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(*ends)
         axis.set_major_locator(FixedLocator(ticks))
