@@ -9,7 +9,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "device/error.hpp"
 #include "harness/trace.hpp"
 #include "primer/run.hpp"
 #include "simt/random.hpp"
@@ -50,27 +49,6 @@ void write_trace(const std::string& program, const std::string& path) {
   out << spmv::trace_line(record, none, {}, "f32");
   if (!out.flush()) throw std::runtime_error(path + " cannot be written");
 }
-
-template <typename T>
-Array<T>::Array(const std::string& name, const std::vector<T>& host) : name_(name), host_(host) {
-  using spmv::device::check;
-  const std::size_t bytes = host.size() * sizeof(T);
-  check(cudaMalloc(&device_, bytes), "allocating '" + name + "'");
-  simt::name_allocation(device_, name.c_str());
-  check(cudaMemcpy(device_, host.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
-}
-
-template <typename T>
-std::vector<T> Array<T>::download() const {
-  std::vector<T> host(host_.size());
-  spmv::device::check(
-      cudaMemcpy(host.data(), device_, host.size() * sizeof(T), cudaMemcpyDeviceToHost),
-      "copying from the device");
-  return host;
-}
-
-template class Array<float>;
-template class Array<int>;
 
 Array<float> input(const std::string& name, int count) {
   std::vector<float> host(static_cast<std::size_t>(count));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "device/buffer.hpp"
 #include "device/launch.hpp"
 
 namespace primer {
@@ -19,25 +20,21 @@ using spmv::device::launch;
 template <typename T>
 class Array {
  public:
-  Array(const std::string& name, const std::vector<T>& host);
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
-  ~Array() { cudaFree(device_); }
+  Array(const std::string& name, const std::vector<T>& host)
+      : name_(name), host_(host), device_(name, host) {}
 
-  operator T*() const { return device_; }
-  operator const T*() const { return device_; }
+  operator T*() const { return device_.data(); }
+  operator const T*() const { return device_.data(); }
   const T& at(std::size_t i) const { return host_.at(i); }  // as before the launch
   std::size_t size() const { return host_.size(); }
   const std::string& name() const { return name_; }
-  std::vector<T> download() const;
+  std::vector<T> download() const { return device_.download(); }
 
  private:
   std::string name_;
   std::vector<T> host_;
-  T* device_ = nullptr;
+  mutable spmv::device::Buffer<T> device_;  // a kernel may write to it
 };
-extern template class Array<float>;
-extern template class Array<int>;
 
 // cudaMalloc, and cudaMemcpy of whole numbers from -8 to 8, none of them 0, of which sums are exact
 // in a float.
