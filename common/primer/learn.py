@@ -54,7 +54,7 @@ def shown(path):
     return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
 
 
-def make(*words, capture=False, shows_compiling=False):
+def make(*words, shows_compiling=False):
     """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. shows_compiling: what goes
     to stderr is shown, without make's own errors, since the reader sees what they are about."""
     names = [key for key in os.environ if not key.startswith(("MAKE", "MFLAGS", "ARGS"))]
@@ -62,14 +62,11 @@ def make(*words, capture=False, shows_compiling=False):
     if not IN_HANDOUT:  # what judges an exercise is compiled once, and not for every step
         environment["SPMV_KITS"] = str(ROOT / "build/kits")
     command = ["make", "--no-print-directory", *words, "BACKEND=cpu"]
-    how = {"env": environment, "cwd": ROOT, "text": True}
-    if not shows_compiling:
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if capture else {}
-        done = subprocess.run(command, **streams, **how)
-        return done.returncode, done.stdout or ""
+    errors = subprocess.PIPE if shows_compiling else subprocess.STDOUT
+    how = {"env": environment, "cwd": ROOT, "text": True, "stderr": errors}
     with tempfile.TemporaryFile("w+") as output:
-        done = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, **how)
-        for line in done.stderr:
+        done = subprocess.Popen(command, stdout=output, **how)
+        for line in done.stderr or ():
             if not line.startswith("make"):
                 print(line, end="", file=sys.stderr, flush=True)
         status = done.wait()
@@ -149,7 +146,7 @@ class StepExercise:
     def prepare(self):
         if not self.directory.exists():
             words = "handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}"
-            status, output = make(*words, capture=True)
+            status, output = make(*words)
             if status:
                 raise LearnError(output.strip())
 
@@ -176,7 +173,7 @@ class StepExercise:
     def watch(self):
         if not (self.directory / "build/cpu" / self.step / "spmv").exists():
             say("The program that records it is compiled first, which takes about two minutes.")
-        status, output = make("-C", str(self.directory), "watch", capture=True)
+        status, output = make("-C", str(self.directory), "watch")
         page = re.search(r"Open in a browser: (.*)", output)
         if not page:
             raise LearnError(output.strip()[-500:])
