@@ -627,9 +627,7 @@ void append_records(const std::string& path, const MatrixReport& report,
     ordered_json& line = add(record.kernel, record.choice);
     if (report.options.alpha != 1) line["alpha"] = report.options.alpha;
     if (report.options.beta != 0) line["beta"] = report.options.beta;
-    line["compulsory_bytes"] = record.compulsory_bytes;
-    line["setup_ms"] = record.setup_ms;
-    line["preprocess_ms"] = record.preprocess_ms;
+    for (const auto& [name, value] : kNumberColumns) line[name] = record.*value;
     if (report.order_ms > 0) line["order_ms"] = report.order_ms;
     if (report.permute_ms > 0) line["permute_ms"] = report.permute_ms;
     if (record.functions && record.kernel.runs_on == RunsOn::kDevice) {

@@ -73,6 +73,14 @@ struct Record {
   std::vector<WrongRow> wrong_rows;
 };
 
+// The columns of the records that are one number of every verified product: append_records() writes
+// them under these names.
+inline constexpr std::pair<const char*, double Record::*> kNumberColumns[] = {
+    {"compulsory_bytes", &Record::compulsory_bytes},
+    {"setup_ms", &Record::setup_ms},
+    {"preprocess_ms", &Record::preprocess_ms},
+};
+
 // A kernel ready to multiply, and how long that took: on a GPU the median of five times, where they
 // are short.
 template <typename T>
