@@ -15,76 +15,17 @@ from unittest import mock
 import measure
 import prove_counters
 import sets
+from fake_spmv import fake_spmv
 from record_format import records_in
 from records import current_outcomes, identity
 from sample_records import Scratch
 
-PROGRAM = """#!{python}
-import fcntl, json, os, sys, time
-sys.path.insert(0, "{plots}")
-words = sys.argv[1:]
-def option(name, default=None):
-    return words[words.index(name) + 1] if name in words else default
-if "--list" in words:
-    print(json.dumps([{{"name": name, "step": step, "host": name == "eigen_csr"}}
-                      for name, step in (("csr_scalar", 2), ("ell", 8), ("eigen_csr", 0))]))
-    sys.exit()
-if "--environment" in words:
-    print(json.dumps({{"backend": "{backend}", "device": "Some  GPU", "commit": "abc", "reason": "", "devices": {devices}}}, indent=1))
-    sys.exit()
-if words[0] == "info":
-    print(json.dumps({{"matrix": {{"name": words[2], "nnz": 7, "source": "file", "detail": "/there/m.mtx"}},
-                      "picture": {{"lines": 2, "columns": 2, "cells": [[0, 0, 3], [1, 1, 1]]}}}}))
-    sys.exit()
-matrix, status = option("-m") + (",order=" + option("--order") if "--order" in words else ""), 0
-def note(what):
-    with open("{log}", "a") as log:
-        print(what, matrix, option("-p"), option("-k"), os.environ.get("CUDA_VISIBLE_DEVICES", "all"),
-              os.environ.get("OMP_WAIT_POLICY", "active"), file=log)
-note("prepares")
-if option("--turn"):
-    turn = open(option("--turn"), "a")
-    fcntl.flock(turn, fcntl.LOCK_EX)
-    turn.truncate(0)
-    print(os.getpid(), end="", file=turn, flush=True)
-note("measures")
-if matrix == "m_3K":
-    time.sleep(60)
-if matrix == "m_14K":
-    sys.exit("error: out of memory")
-time.sleep({seconds})
-note("ends")
-if option("--turn"):
-    turn.truncate(0)
-lines = [{{"run": {{"id": os.environ["SPMV_RUN"], "backend": "{backend}", "device": "Some  GPU", "commit": "abc",
-                    "command": os.environ["SPMV_COMMAND"]}}}},
-         {{"matrix": {{"run": os.environ["SPMV_RUN"], "name": matrix, "source": "file", "rows": 3, "cols": 3, "nnz": 7}}}}]
-ways = [(int(g), e) for g in option("--gpus", "0").split(",") for e in option("--exchange", "").split(",")]
-for kernel in option("-k", "csr_scalar").split(","):
-    lines.append({{"kernel": {{"run": os.environ["SPMV_RUN"], "name": kernel, "step": 2, "format": "CSR"}}}})
-    for gpus, exchange in ways:
-        line = {{"run": os.environ["SPMV_RUN"], "matrix": matrix, "precision": option("-p"), "kernel": kernel}}
-        if gpus:
-            line |= {{"program": "multigpu", "gpus": gpus, "exchange": exchange, "partition": "nonzeros"}}
-        if kernel == "ell" and matrix == "m_2.1K":
-            line["refused"] = "9 times the nonzeros"
-        elif kernel == "ell" and matrix == "m_2.3K":
-            line["failed"] = "row 3 is wrong"
-            status = 1
-        else:
-            line["verified"] = True
-        if "{backend}" == "cpu":
-            line |= {{"compulsory_bytes": 100, "traffic": [{{"space": "global", "sectors": 10}}, {{"space": "shared", "sectors": 9}}]}}
-        if "--profile" in words:
-            line |= {{"kernels": [{{"kernel": "a_kernel<double>", "launches": 2}}], "lines": [
-                {{"kernel": "a_kernel<double>", "space": "global", "access": "load", "file": "f", "line": 1, "array": "x",
-                  "requests": 10, "sectors": 40, "texture_requests": 0, "model_dram_sectors": 5}}]}}
-        lines.append(line)
-with open(option("--json"), "a") as out:
-    print(*(json.dumps(line, separators=(",", ":")) for line in lines), sep="\\n", file=out)
-sys.exit(status)
-"""
-
+KERNELS = {"csr_scalar": 2, "ell": 8, "eigen_csr": 0}
+ENDS = {"m_3K": None, "m_14K": "out of memory"}
+SAID = {
+    "m_2.1K ell": ("refused", "9 times the nonzeros"),
+    "m_2.3K ell": ("failed", "row 3 is wrong"),
+}
 STEP_10 = """
 [set.{name}]
 about = "step 10"
@@ -158,10 +99,9 @@ class Bench(Scratch):
         path.chmod(0o755)
         return str(path)
 
-    def program(self, backend="cuda", devices=1, seconds=0.0):
-        of = {"backend": backend, "log": self.log, "devices": devices, "seconds": seconds}
-        text = PROGRAM.format(python=sys.executable, plots=Path(__file__).parent, **of)
-        return self.executable("spmv", text)
+    def program(self, **of):
+        of = {"log": str(self.log), "device": "Some  GPU", "ends": ENDS, "said": SAID, **of}
+        return fake_spmv(self.root / "spmv", kernels=KERNELS, **of)
 
     def bench(self, *words, status=0, **program):
         """What was said, and what the program noted, line by line. It must end with this status."""
@@ -176,7 +116,7 @@ class Bench(Scratch):
             own = ["--spmv", self.program(**program), "--results", str(self.root)]
             ended = measure.main([*own, *words])
         self.assertEqual(ended, status, said.getvalue())
-        return said.getvalue(), [line.split() for line in self.log.read_text().splitlines()]
+        return said.getvalue(), [line.split("\t") for line in self.log.read_text().splitlines()]
 
     def asked(self, noted):
         return sorted(tuple(words[1:4]) for words in noted if words[0] == "prepares")

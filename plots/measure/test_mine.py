@@ -3,64 +3,21 @@
 import contextlib
 import io
 import subprocess
-import sys
 import unittest
 
 import measure
 import mine
 import report
 import sets
+from fake_spmv import fake_spmv
 from record_format import RecordError, records_in
 from records import ROOT
 from sample_records import Scratch
 
-# Plays spmv: m1 to m9 take 1 to 9 us; the reader's kernel is twice as fast as the step's, one pass
-# three times, cuSPARSE once.
-PROGRAM = """#!{python}
-import json, os, sys
-words = sys.argv[1:]
-names = {{"my_csr_vector_2": 2, "csr_vector_2": 1, "csr_scalar": 0.1, "pcsr_one_pass": 3, "cusparse_csr_alg1": 1}}
-if "{backend}" == "cpu":
-    names.pop("cusparse_csr_alg1")
-def option(name):
-    return words[words.index(name) + 1]
-if "--list" in words:
-    sys.exit(print(json.dumps([{{"name": name, "step": 3, "host": False}} for name in names])))
-run = os.environ.get("SPMV_RUN")
-described = {{"backend": "{backend}", "device": "Some GPU" if "{backend}" == "cuda" else "A CPU", "commit": "abc"}}
-if "--environment" in words:
-    sys.exit(print(json.dumps({{**described, "devices": 1}})))
-file = option("-m")
-print(file, option("-p"), option("-k"), file=open("{log}", "a"))
-name = file.rsplit("/", 1)[-1].removesuffix(".mtx.gz")
-if name == "bad":
-    sys.exit("error: " + file + ":1: no matrix")
-lines = [{{"run": {{"id": run, **described, "command": os.environ["SPMV_COMMAND"]}}}},
-         {{"matrix": {{"run": run, "name": name, "source": "file", "rows": 3, "cols": 3, "nnz": 7}}}}]
-status, us = 0, float(name.split()[0].lstrip("m")) if name[1:2].isdigit() else 5
-for kernel in option("-k").split(","):
-    lines.append({{"kernel": {{"run": run, "name": kernel, "step": 3, "format": "CSR"}}}})
-    line = {{"run": run, "matrix": name, "precision": option("-p"), "kernel": kernel}}
-    lines.append(line)
-    if name == "skewed" and kernel == "my_csr_vector_2":
-        line["refused"] = "a row is too long"
-    elif name == "wrong" and kernel == "my_csr_vector_2":
-        status, line["failed"] = 1, "row 3: expected 1, got 2"
-    else:
-        time = us / names[kernel]
-        line |= {{"verified": True, "compulsory_bytes": 100, "setup_ms": 0.0, "preprocess_ms": 0.0}}
-        if "{backend}" == "cuda":
-            line["warm_ms"] = [1e-3 * time * f for f in (0.99, 1, 1.01)] + [25]
-            line["cold_ms"], line["code"] = line["warm_ms"], "library"
-        else:
-            line["estimates"] = [{{"gpu": "h200", "us": time, "limit": "L2", "interval_us": [0.7 * time, 1.3 * time]}}]
-if "{backend}" == "cuda":
-    lines.append({{"run": run, "matrix": name, "precision": option("-p"), "kernel": "baseline", "verified": True,
-                  "warm_ms": [1e-3] * 3 + [25], "cold_ms": [1e-3] * 3 + [25], "copy_gb_per_s": 4000}})
-with open(option("--json"), "a") as out:
-    print(*map(json.dumps, lines), sep="\\n", file=out)
-sys.exit(status)
-"""
+# The reader's kernel is twice as fast as the step's, one pass three times, cuSPARSE once.
+SPEEDS = {"my_csr_vector_2": 2, "csr_vector_2": 1, "csr_scalar": 0.1, "pcsr_one_pass": 3}
+WRONG = ("failed", "row 3: expected 1, got 2")
+SAID = {"skewed my_csr_vector_2": ("refused", "a row is too long"), "wrong my_csr_vector_2": WRONG}
 REST = "Not measured, or not right:\n"
 
 
@@ -79,17 +36,20 @@ class Mine(Scratch):
 
     def bench(self, *words, status=1, backend="cpu", matrices=None):
         """What was said, and which matrices and kernels were asked for."""
-        log, program, said = self.root / "log", self.root / "spmv", io.StringIO()
+        log, said = self.root / "log", io.StringIO()
         log.write_text("")
-        program.write_text(PROGRAM.format(python=sys.executable, backend=backend, log=log))
-        program.chmod(0o755)
+        speeds = SPEEDS if backend == "cpu" else {**SPEEDS, "cusparse_csr_alg1": 1}
+        of = {"kernels": dict.fromkeys(speeds, 3), "speeds": speeds, "backend": backend}
+        of |= {"log": str(log), "ends": {"bad": f"{self.root}/files/bad.mtx.gz:1: no matrix"}}
+        program = fake_spmv(self.root / "spmv", said=SAID, **of)
         matrices = f"{self.root}/files/*.mtx.gz" if matrices is None else matrices
         own = ["--mine", f"03_csr_vector:{self.kernel}", "--matrices", matrices]
-        own += ["--spmv", str(program)]
+        own += ["--spmv", program]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             ended = measure.main([*own, "--results", str(self.root / "place"), *words])
         self.assertEqual(ended, status, said.getvalue())
-        return said.getvalue(), log.read_text().splitlines()
+        noted = [line.split("\t") for line in log.read_text().splitlines()]
+        return said.getvalue(), [words[1:4] for words in noted if words[0] == "prepares"]
 
     def file(self, name, device="cpu_backend"):
         return self.root / "place/my own" / device / name
@@ -97,7 +57,7 @@ class Mine(Scratch):
     def test_records_and_a_list_of_what_has_none(self):
         said, asked = self.bench()
         self.assertEqual(len(asked), 6)  # one process each: counts are the same in all
-        self.assertEqual(asked[-1].split("f64 ")[1], "my_csr_vector_2,csr_vector_2,pcsr_one_pass")
+        self.assertEqual(asked[-1][2], "my_csr_vector_2,csr_vector_2,pcsr_one_pass")
         kept = [(r["matrix"], r["kernel"]) for r in records_in(self.file(mine.RECORDS))]
         self.assertIn(("m4 with, comma", "my_csr_vector_2"), kept)
         self.assertEqual(len(kept), 5 * 3 - 2)
@@ -115,26 +75,25 @@ class Mine(Scratch):
     def test_going_on_tries_what_failed_and_what_has_changed(self):
         self.bench()
         said, asked = self.bench()
-        files = sorted(line.split("/")[-1].split()[0] for line in asked)
-        self.assertEqual(files, ["bad.mtx.gz", "wrong.mtx.gz"])
+        self.assertEqual(sorted(matrix for matrix, *_ in asked), ["bad", "wrong"])
         self.assertIn("refused by", said)  # still listed
         self.kernel.write_text("// second\n")
         said, asked = self.bench()
         self.assertIn("has changed", said)
         self.assertEqual(len(asked), 6)
-        again = [line for line in asked if ",csr_vector_2" in line]
+        again = [kernels for *_, kernels in asked if ",csr_vector_2" in kernels]
         # Of the matrix that could not be read: else the step's is there.
         self.assertEqual(len(again), 1)
         self.assertEqual(len(list(records_in(self.file(mine.RECORDS)))), 5 * 3 - 2)
 
     def test_on_a_gpu_three_processes_measure(self):
         said, asked = self.bench(backend="cuda")
-        self.assertEqual(sum("/m1." in line for line in asked), 3)
+        self.assertEqual(sum(matrix == "m1" for matrix, *_ in asked), 3)
         self.assertIn('make report ARGS="--records', said)
         found = records_in(self.file(mine.RECORDS, "Some_GPU"))
         own = {r["processes"] for r in found if r["kernel"].startswith("my_")}
         self.assertEqual(own, {3})
-        self.assertIn("cusparse_csr_alg1", asked[0])
+        self.assertIn("cusparse_csr_alg1", asked[0][2])
 
     def test_matrices_that_cannot_be_meant(self):
         self.assertIn("which matrices", self.bench(matrices="", status=2)[0])
