@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Checks that the pages stay short and that their links lead somewhere. `make check-format` runs it.
+"""Checks that pages stay short and that their links lead somewhere. `make check-format` runs it.
 
-    python3 common/pages/check_pages.py          exit 1, with a line per fault, if a page breaks a rule
+    python3 common/pages/check_pages.py        exit 1, with a line per fault, if a page breaks a rule
 
 Limits hold for the main text of a page: everything a reader sees before opening a collapsed section
 (<details>), code, output and tables included. HTML comments, such as the markers of
 update_readmes.py, are not seen. A word is what stands between spaces and has a letter or a digit in
 it. Appendices (NOTES.md) may be as long as they need to be.
 
-A time, a speed, a share or a ratio is bound by a comment at the end of its paragraph, which says where it comes from
-(sentences.py). Free are code, generated blocks, numbers of three digits that stand in a generated block of the same page, those
-that the page declares not to be measured, <!-- fixed: 5 ms (a limit in measure.cu) | ... -->, and a page that says
+A time, a speed, a share or a ratio is bound by a comment at the end of its paragraph, which says
+where it comes from (sentences.py). Free are code, generated blocks, numbers of three digits that
+stand in a generated block of the same page, those that the page declares not to be measured,
+<!-- fixed: 5 ms (a limit in measure.cu) | ... -->, and a page that says
 <!-- numbers: why none of them is bound -->.
 
 Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must
@@ -51,7 +52,7 @@ FIGURE = r"\d[\d.,]*(?<![.,])"
 MEASURE = re.compile(
     rf"(?<![\w.^*-])({FIGURE}(?:,?\s+(?:and|or|to)\s+{FIGURE})*)(?:\s*(?:{UNIT})|\s*(?:{COMPARES})|(?<=\.\d)\d*\s+times\b)"
 )
-BOUND = re.compile(r"<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
+BOUND = re.compile(r"(?<!`)<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
 FIXED = re.compile(r"^<!-- fixed: (.+?) -->$", re.DOTALL | re.MULTILINE)
 KINDS = "output|code|table|steps|claims|ladder|reproduce|time_model"
 BLOCK = re.compile(rf"(?ms)^<!-- ({KINDS})\b.*?^<!-- end -->$")
@@ -184,14 +185,12 @@ def faults(path, root):
         yield f"{name}:{number}: {fault}"
     for number in comments_in_text(text) if path.suffix == ".md" else ():
         yield f"{name}:{number}: a comment begins the line, which breaks the paragraph; begin it with a word of the sentence"
-    most_words, most_lines = limits_of(name)
-    if most_words is None:
+    if limits_of(name)[0] is None:
         return
-    words, lines = counts(text)
-    if words > most_words:
-        yield f"{name}: {words} words of main text, at most {most_words}; shorten it, or collapse detail in <details>"
-    if lines > most_lines:
-        yield f"{name}: {lines} lines of main text, at most {most_lines}; shorten it, or collapse detail in <details>"
+    how = "shorten it, or collapse detail in <details>"
+    for number, most, of in zip(counts(text), limits_of(name), ("words", "lines")):
+        if number > most:
+            yield f"{name}: {number} {of} of main text, at most {most}; {how}"
     for line in FENCE.sub("", main_text(text)).splitlines():
         columns = line.strip().strip("|").count("|") + 1
         if re.fullmatch(r"\|[ :|-]+\|", line) and columns > TABLE_COLUMNS:

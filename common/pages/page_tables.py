@@ -1,4 +1,4 @@
-"""Tables of records for pages: what update_readmes.py writes for <!-- table: ... -->; its docstring says how one is asked for."""
+"""Tables of records for pages: <!-- table: ... -->; update_readmes.py says how one is asked for."""
 
 import functools
 import math
@@ -39,12 +39,9 @@ COLUMNS = {
     "gb_per_s": ("GB/s of what the format must move, warm", bandwidth, True),
     "of_copy": ("% of the bytes per second of a copy, warm", share_of_copy, True),
     "setup_ms": ("milliseconds of setup and preprocess", setup_of, False),
-    **{
-        column.name: (column.in_tables, operator.itemgetter(column.name), False)
-        for column in columns.COLUMNS
-        if column.in_tables
-    },
 }
+for column in filter(operator.attrgetter("in_tables"), columns.COLUMNS):
+    COLUMNS[column.name] = column.in_tables, operator.itemgetter(column.name), False
 FOLLOW_TIME = {"gflops", "warm_us"}  # of all formats alike, so that spreads of times tell ties
 
 

@@ -1,15 +1,15 @@
 """Numbers within sentences, kept up to date by the script that writes the tables.
 
-    `ell` takes 1.8 times as long as `csr`, 45.4 µs. <!-- 1.8 = fem:100000 csr/ell digits=2 | 45.4 = fem:100000 ell -->
+    `ell` takes 1.8 times as long as `csr`, 45.4 µs. <!-- 1.8 = fem csr/ell digits=2 | 45.4 = fem ell -->
 
 The comment stands at the end of its paragraph or list item, and binds numbers of that text, in
 their order. A query is
 
-    MATRICES KERNEL [COLUMN]      the column (as in tables; warm_us) of a kernel, or of the kernels that fit A|B*
-    MATRICES A/B [COLUMN]         how many times as fast A is as B; where several kernels fit, the fastest of each
-    step KEY=VALUE...             microseconds per step of step 10, of `gpus`, `exchange`, `partition`, ...; where one of them is
-                                  A/B, how many times as long it takes with A as with B
-    published KEY=VALUE...        of plots/published: table=NAME value=COLUMN, and any COLUMN=TEXT that names the row
+    MATRICES KERNEL [COLUMN]  the column (as in tables; warm_us) of the kernels that fit A|B*
+    MATRICES A/B [COLUMN]     how many times as fast A is as B; where several fit, the fastest of each
+    step KEY=VALUE...         microseconds per step of step 10, of `gpus`, `exchange`, `partition`;
+                              where one is A/B, how many times as long it takes with A as with B
+    published KEY=VALUE...    of plots/published: table=NAME value=COLUMN, COLUMN=TEXT of the row
 
 and goes on with KEY=VALUE: `device` (NVIDIA_H200), `precision` (f64), `program` as in tables.
 MATRICES are as in tables, or above or below: those, and its device, of the nearest table. Of
@@ -27,11 +27,11 @@ the H200) | 10% (the definition) -->
 import re
 import statistics
 
+from check_pages import BOUND
 from page_tables import COLUMNS, BlockError, find_matrix, matches, records_of
 from published import published
 from records import RecordError, number
 
-BINDINGS = re.compile(r"(?<!`)<!-- (\d[\d.,]*(?: to [\d.,]+)? = (?:(?!-->).)*?) -->", re.DOTALL)
 ITEM = re.compile(r"^ *(?:[-*+]|\d+[.)]) |^\|", re.MULTILINE)  # of a list, or a line of a table
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
 OWN_KEYS = {"take", "digits", "times", "per", "as", "minus", "over"}
@@ -178,7 +178,7 @@ def fill_numbers(text, changed, failed):
     """A page's text with its numbers filled; adds those that changed, and what went wrong."""
     tables = [(match.start(), " ".join(match[1].split())) for match in TABLE.finditer(text)]
     parts, done = [], 0  # of the new text; how far the old one is in them
-    for match in BINDINGS.finditer(text):
+    for match in BOUND.finditer(text):
         start = match.start()
         before = [arguments for at, arguments in tables if at < start]
         after = [arguments for at, arguments in tables if at > start]

@@ -73,12 +73,9 @@ class Tables(unittest.TestCase):
             u.steps_page("device=GPU precision=f64 kernels=a")
 
     def test_best_of_a_format_is_called_so(self):
-        for pattern, head in (
-            ("cusparse*", "best cuSPARSE"),
-            ("cusparse_c*", "best cuSPARSE"),
-            ("cusparse_csr_*", "best cuSPARSE CSR"),
-            ("csr_*", "best of csr_*"),
-        ):
+        heads = {"cusparse*": "best cuSPARSE", "cusparse_c*": "best cuSPARSE"}
+        heads |= {"cusparse_csr_*": "best cuSPARSE CSR", "csr_*": "best of csr_*"}
+        for pattern, head in heads.items():
             self.assertEqual(head_of(f"best:{pattern}"), head)
 
     def test_columns(self):
@@ -95,12 +92,8 @@ class Tables(unittest.TestCase):
 
     def test_when_setup_pays_off(self):
         asked = "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow"
-        times = {
-            "slow": (0.02, 0.5),
-            "fast": (0.01, 0.625),
-            "cheap": (0.01, 0),
-            "slower": (0.03, 0),
-        }
+        times = {"slow": (0.02, 0.5), "fast": (0.01, 0.625), "cheap": (0.01, 0)}
+        times["slower"] = (0.03, 0)
         records = [
             dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0, alone=True)
             for kernel, (ms, setup) in times.items()
@@ -213,17 +206,11 @@ def step(gpus, exchange, milliseconds, code="library"):
 
 @every
 class Sentences(Scratch):
-    RECORDS = [
-        record("a", "m", 0.01),
-        record("b", "m", 0.02),
-        record("best_a", "m", 0.0125),
-        record("a", "n,x=1", 0.01),
-        record("b", "n,x=1", 0.08),
-        step(1, "none", 0.5),
-        step(2, "none", 0.25),
-        step(2, "parts", 0.375),
-        step(4, "none", 0.125, code=None),
-    ]
+    TIMES = {("a", "m"): 0.01, ("b", "m"): 0.02, ("best_a", "m"): 0.0125}
+    TIMES |= {("a", "n,x=1"): 0.01, ("b", "n,x=1"): 0.08}
+    RECORDS = [record(*thing, ms) for thing, ms in TIMES.items()]
+    RECORDS += [step(1, "none", 0.5), step(2, "none", 0.25), step(2, "parts", 0.375)]
+    RECORDS.append(step(4, "none", 0.125, code=None))
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A kernel against the best of cuSPARSE's CSR and COO algorithms (SpMVOp among them), from measured records.
+"""A kernel against the best of cuSPARSE's CSR and COO algorithms (SpMVOp too), from records.
 
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_H200
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_*

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Which records were measured with the machine code of today's build, what is missing or was measured by fewer processes than
-its set asks for, and the commands that measure it.
+"""Which records are of today's machine code, what is missing, and the commands that measure it.
 
     make evidence                                 of each device in plots/results/
-    make evidence BACKEND=cuda CUDA_ARCHS=90      first writes machine_code.tsv: after a change of a kernel; needs nvcc and no GPU
-    plots/python.sh plots/measure/evidence.py [DEVICE ...] [--summary]     of these devices; only a line per device
+    make evidence BACKEND=cuda CUDA_ARCHS=90      after a change of a kernel: first writes
+                                                  machine_code.tsv; needs nvcc and no GPU
+    plots/python.sh plots/measure/evidence.py [DEVICE ...] [--summary]     of these; a line each
 
 A record names the CUDA functions that its kernel launched and a hash of their instructions
 (common/harness/machine_code.hpp). machine_code.tsv has those of today's build. Records that were
-made before they named their code are counted as unknown. Of a device of which `make bench
-SET=quick` alone was run, that set is what is to be there. Exit status 1: with --strict, where
+made before they named their code are counted as unknown. What fewer processes measured than its
+set asks for is missing. Of a device of which `make bench SET=quick` alone was run, that set is what
+is to be there. Exit status 1: with --strict, where
 something is to be measured.
 """
 
@@ -78,15 +79,13 @@ def update(program):
 
 def summary(device, records):
     """A line: how many records have which state."""
-    counts = collections.Counter(code_state(record) for record in records)
-    ours = counts[None], counts[OTHER_CODE], counts[UNKNOWN_CODE]
+    of = collections.Counter(code_state(record) for record in records)
     text = (
-        f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours"
+        f"{device}: {len(records):,} records; {of[None]:,} of today's machine code or none of ours"
     )
-    text += f", {ours[1]:,} of other code"
-    text += f", {ours[2]:,} unknown"
-    not_compared = f", {counts[NOT_COMPARED]:,} of a compute capability without a list here"
-    return text + not_compared * (NOT_COMPARED in counts)
+    text += f", {of[OTHER_CODE]:,} of other code, {of[UNKNOWN_CODE]:,} unknown"
+    not_compared = f", {of[NOT_COMPARED]:,} of a compute capability without a list here"
+    return text + not_compared * (NOT_COMPARED in of)
 
 
 def seconds_of(record):

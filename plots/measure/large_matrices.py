@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes large matrices by public definitions, with SciPy, into data/: `make data ARGS=large` calls this.
+"""Makes large matrices by public definitions, into data/: `make data ARGS=large` calls this.
 
     large_matrices.py                    all of them, several at a time
     large_matrices.py rgg_2e20 tets1     these; a name stands for all orders of a mesh
@@ -143,9 +143,10 @@ def renumbered(matrix, order, unknowns):
 
 # --- Quadratic programmes of the OSQP benchmark, a transport problem ------------------------------
 #
-# Stellato, Banjac, Goulart, Bemporad and Boyd, "OSQP: an operator splitting solver for quadratic programs", 2020, appendix A.
-# A matrix is the one that the solver multiplies with: (P + sigma I, A'; A, -1/rho), where minimise x'Px/2 + q'x subject to
-# l <= Ax <= u; sigma = 1e-6, rho = 0.1, and 1000 times that in rows of equations.
+# Stellato, Banjac, Goulart, Bemporad and Boyd, "OSQP: an operator splitting solver for quadratic
+# programs", 2020, appendix A. A matrix is the one that the solver multiplies with: (P + sigma I,
+# A'; A, -1/rho), where minimise x'Px/2 + q'x subject to l <= Ax <= u; sigma = 1e-6, rho = 0.1, and
+# 1000 times that in rows of equations.
 
 
 def kkt(p, equations, inequalities):

@@ -20,9 +20,8 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import NamedTuple
 
-from record_format import RecordError, description_of, jsonl, lines_in, outcome_of, records_in
-from record_format import thing_of, write_whole
-from records import GPUS, ROOT, is_tie, on_gpu
+from record_format import RecordError, jsonl, lines_in, outcome_of, records_in, write_whole
+from records import GPUS, ROOT, current_outcomes, is_tie, on_gpu
 from sets import declared, fits, in_order, matrix_name, split_order
 from tables import DASH, Table, number
 
@@ -111,20 +110,10 @@ def told(outcomes):
     return lines
 
 
-def outcomes_in(file):
-    """The newest outcome of each thing that was not measured since."""
-    newest = {}
-    for line in lines_in(file):
-        if "run" in line and description_of(line) is None:
-            if newest.get(thing_of(line), line)["run"] <= line["run"]:
-                newest[thing_of(line)] = line
-    return [line for line in newest.values() if outcome_of(line)]
-
-
 def end(file, folder):
     """Says what was not measured, and what to do with the records."""
     records = folder / RECORDS
-    lines = told(outcomes_in(records)) if records.exists() else []
+    lines = told(current_outcomes(records)) if records.exists() else []
     if lines:
         print("Not measured, or not right:", *lines, sep="\n  ")
     print(f"Next: make figures MINE={shlex.quote(file.stem)} FORMAT=pdf")
@@ -169,7 +158,7 @@ class Comparison:
     def __init__(self, name, file, precision):
         records = [r for r in records_in(file) if r["precision"] == precision]
         self.name, self.precision = name, precision
-        self.outcomes = [line for line in outcomes_in(file) if line["precision"] == precision]
+        self.outcomes = [line for line in current_outcomes(file) if line["precision"] == precision]
         kernels = dict.fromkeys(thing["kernel"] for thing in [*records, *self.outcomes])
         self.own = [kernel for kernel in kernels if kernel.startswith(PREFIX)]
         steps = {r["step"] for r in records if r["kernel"] in self.own}

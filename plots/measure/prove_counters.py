@@ -96,13 +96,8 @@ def function_name(text):
     if not found:
         return None
     name = found[0]
-    for old, new in {
-        "true": "1",
-        "false": "0",
-        "spmv::": "",
-        " ": "",
-        "intconst*": "constint*",
-    }.items():
+    written = {"true": "1", "false": "0", "spmv::": "", " ": "", "intconst*": "constint*"}
+    for old, new in written.items():
         name = name.replace(old, new)
     return re.sub(r"\b(\d+)u?l*(?=[,>])", r"\1", name)
 
@@ -121,10 +116,9 @@ def sums_of_ncu(text):
     rows = csv.DictReader(line for line in lines[first:] if line.startswith('"'))
     functions = {}
     for row in list(rows)[1:]:  # the second line has units
+        texts = {m: text for m, text in row.items() if m and "__" in m and text}
         values = {
-            metric: float(v.replace(",", ""))
-            for metric, v in row.items()
-            if metric and "__" in metric and re.fullmatch(r"[\d,.]+", v or "")
+            m: float(t.replace(",", "")) for m, t in texts.items() if re.fullmatch(r"[\d,.]+", t)
         }
         found = {
             counter: sum(values[m] for m in metrics if m in values)

@@ -1,4 +1,4 @@
-"""The papers' tables, published/*.csv. A table's first lines say where it comes from: "# paper: ..."."""
+"""The papers' tables, published/*.csv. Their first lines say where they come from: "# paper: ..."."""
 
 import csv
 import functools

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How near do stand-ins come to real files? The sectors per request of x, counted on the CPU backend.
+"""How near do stand-ins come to real files? Sectors per request of x, as the CPU backend counts.
 
     plots/python.sh plots/measure/recipes.py             a table, of the counts that there are
     plots/python.sh plots/measure/recipes.py DIRECTORY   counts again on the files of recipes.csv that are there

@@ -107,12 +107,8 @@ def join(lines):
 
 def joined(line, run, matrix, kernel, baseline):
     on_host = kernel.get("host", False)
-    record = {
-        "program": "",
-        **{k: v for k, v in run.items() if k != "id"},
-        "time": run["id"][:19] + "Z",
-        "choice": "",
-    }
+    of_run = {k: v for k, v in run.items() if k != "id"}
+    record = {"program": "", **of_run, "time": run["id"][:19] + "Z", "choice": ""}
     if on_host:
         record["device"] = run.get("processor", run["device"])
         for library in ("driver", "cuda", "cusparse"):
@@ -140,12 +136,9 @@ def add_times(record, prefix, line):
         if f"{state}_ms" in line:
             lower, median, upper, samples = line[f"{state}_ms"]
             name = prefix + state
-            ends = {
-                column(name, "lower"): lower,
-                column(name): median,
-                column(name, "upper"): upper,
-            }
-            record.update({**ends, f"{name}_samples": samples})
+            ends = {column(name, "lower"): lower, column(name): median}
+            ends |= {column(name, "upper"): upper, f"{name}_samples": samples}
+            record.update(ends)
 
 
 def add_multigpu(record):

@@ -1,5 +1,5 @@
-"""Our measurements, in results/DEVICE/: a dictionary per measurement, whose fields plots/README.md names; of several of one
-thing that of the newest run counts. Figures, tables and claims take them from Data.
+"""Our measurements, in results/DEVICE/: a dictionary per measurement, whose fields plots/README.md
+names; of several of one thing that of the newest run counts. Figures and tables take them from Data.
 """
 
 import functools
@@ -350,14 +350,12 @@ class Data:
     def in_order(self, matrices):
         """Real files and what the papers generated first, then stand-ins, each from the smallest,
         then what was not measured."""
-        return sorted(
-            matrices,
-            key=lambda m: (
-                m not in self.matrices,
-                self.source(m) == "stand-in",
-                self.matrices.get(m, {}).get("nnz", 0),
-            ),
-        )
+
+        def place(matrix):
+            size = self.matrices.get(matrix, {}).get("nnz", 0)
+            return matrix not in self.matrices, self.source(matrix) == "stand-in", size
+
+        return sorted(matrices, key=place)
 
     def label(self, matrix):
         """Its name for an axis, without its parameters if they make it long and no other has that

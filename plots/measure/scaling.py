@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tables of step 10's records, as `spmv multigpu --json FILE` on GPUs wrote them.
 
-    plots/python.sh plots/measure/scaling.py NVIDIA_H100        of a device: the records that figures show
-    plots/python.sh plots/measure/scaling.py --paper DEVICE 4   He and Gao's way and ours on so many GPUs (2)
-    plots/python.sh plots/measure/scaling.py --ranks DEVICE     one process beside a process per GPU (`spmv_mpi --json FILE`)
+    plots/python.sh plots/measure/scaling.py NVIDIA_H100        the records that figures show
+    plots/python.sh plots/measure/scaling.py --paper DEVICE 4   He and Gao's way and ours on 4 GPUs
+    plots/python.sh plots/measure/scaling.py --ranks DEVICE     one process beside one per GPU
 
 A line per matrix, kernel, exchange, partition and number of GPUs; with --paper, per matrix of He
 and Gao's tables. Of several records of one thing the newest run's counts. Efficiency: the fastest

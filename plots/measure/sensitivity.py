@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much times depend on the protocol, from the records of `make bench SET=sensitivity`: a Markdown table.
+"""How much times depend on the protocol, from records of `make bench SET=sensitivity`: a table.
 
     plots/python.sh plots/measure/sensitivity.py [DEVICE]
 

@@ -1,4 +1,4 @@
-"""The sets of measurements.toml: which matrices and kernels each has, and whether one of them declares a record."""
+"""The sets of measurements.toml: their matrices and kernels, and which of them declare a record."""
 
 import fnmatch
 import functools

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Conjugate gradients on several GPUs: plots/results/DEVICE/solver, which 10_multigpu/solvers_compared.cu writes.
+"""Conjugate gradients on several GPUs: what solvers_compared.cu wrote to plots/results/DEVICE/solver.
 
     plots/python.sh plots/measure/solver.py DEVICE
 

@@ -1,4 +1,4 @@
-"""Tests that the large matrices are what they are called, on small ones: plots/run_tests.py runs them."""
+"""Tests that the large matrices are what they are called, on small ones."""
 
 import contextlib
 import io

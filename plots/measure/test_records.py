@@ -1,4 +1,4 @@
-"""plots/python.sh plots/run_tests.py test_records: the format of records, and what is read from them."""
+"""plots/run_tests.py test_records: the format of records, and what is read from them."""
 
 import json
 import subprocess
@@ -36,13 +36,8 @@ class Joining(Scratch):
         k = record("k", "m", 0.5, choice="4 lanes", processor="A CPU")
         write(self.file, [k, record("host", "m", 3, **on_host)])
         k, host = records_in(self.file)
-        wanted = {
-            "device": "Some GPU",
-            "commit": "abc",
-            "rows": 1000,
-            "step": 2,
-            "choice": "4 lanes",
-        }
+        wanted = {"device": "Some GPU", "commit": "abc", "rows": 1000, "step": 2}
+        wanted["choice"] = "4 lanes"
         wanted |= {"warm_ms": 0.5, "cold_lower_ms": 0.5, "baseline_warm_ms": 0.25}
         wanted |= {"copy_gb_per_s": 4000, "time": "2026-01-01T00:00:00Z", "program": ""}
         self.assertEqual({name: k[name] for name in wanted}, wanted)
@@ -70,13 +65,8 @@ class Joining(Scratch):
         self.assertEqual((k["setup_ms"], k["processes"], k["baseline_warm_ms"]), (0.75, 3, 1.5))
         self.assertEqual(other["step_ms"], {"loop": [4, 6, 14, 75]})
         self.assertEqual(sum(description_of(line) is not None for line in lines), 4)  # each once
-        failed = {
-            "run": RUN_ID,
-            "matrix": "m",
-            "precision": "f64",
-            "kernel": "k",
-            "failed": "wrong",
-        }
+        failed = {"run": RUN_ID, "matrix": "m", "precision": "f64", "kernel": "k"}
+        failed["failed"] = "wrong"
         lines = record_format.combined([process(3, 1), [failed]])
         of_k = [line.get("failed") for line in lines if line.get("kernel") == "k"]
         self.assertEqual(of_k, ["wrong"])

@@ -1,4 +1,4 @@
-"""plots/python.sh plots/run_tests.py test_time_model: the fit of the time model, and what was committed of it."""
+"""plots/run_tests.py test_time_model: the fit of the time model, and what was committed of it."""
 
 import unittest
 from unittest import mock

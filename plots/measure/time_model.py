@@ -1,13 +1,14 @@
-"""The time model of the CPU backend: collects counts, fits the parameters, judges the model by cross-validation.
+"""The time model of the CPU backend: collects counts, fits parameters, judges by cross-validation.
 
-    plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
-    plots/python.sh plots/measure/time_model.py code build/cuda/spmv                (after a change of a kernel; needs no GPU)
-    plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...            (of COUNTS, with a record of an H200)
+    plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...
+    plots/python.sh plots/measure/time_model.py code build/cuda/spmv
+    plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...
     plots/python.sh plots/measure/time_model.py fit [h200] [h100]
 
-`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions.
-`code` writes CODE: how many registers a thread of each CUDA function in COUNTS has, and how many
-loads it has in flight. `fit` compares what common/harness/time_model.cpp makes of that (`spmv
+`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions,
+on files or generators. `code`, after a change of a kernel, writes CODE: how many registers a thread
+of each CUDA function in COUNTS has, and how many loads it has in flight; it needs no GPU. `explain`
+shows the terms of what is in COUNTS and in records of an H200. `fit` compares what common/harness/time_model.cpp makes of that (`spmv
 terms`) with the warm times of an H200 and an H100 in plots/results, and writes
 common/harness/time_model_parameters.hpp, and the tables and the figure of
 common/harness/TIME_MODEL.md. Only the parameters of the GPUs named are fitted anew, with h200 also
@@ -44,9 +45,10 @@ PROFILED = ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
 FIGURES = ROOT / "plots/figures/lessons"
 
-CSR_COO = """csr_scalar csr_vector csr_vector_2 csr_vector_4 csr_vector_8 csr_vector_32 csr_vector_shared atomic_coo
-    atomic_coo_sorted atomic_coo_sorted_runs atomic_coo_warp segscan_block segscan_shuffle pcsr csr_adaptive
-    pcsr_one_pass lightspmv_vector lightspmv_warp lightspmv_counters lightspmv_long""".split()
+CSR_COO = """csr_scalar csr_vector csr_vector_2 csr_vector_4 csr_vector_8 csr_vector_32
+    csr_vector_shared atomic_coo atomic_coo_sorted atomic_coo_sorted_runs atomic_coo_warp
+    segscan_block segscan_shuffle pcsr csr_adaptive pcsr_one_pass lightspmv_vector
+    lightspmv_warp lightspmv_counters lightspmv_long""".split()
 # Never fitted, so judged on what the model does not know.
 NOT_FITTED = "lightspmv_vector_inc ell hyb sell sell_sorted dia cds cds_sliced".split()
 KERNELS = CSR_COO + NOT_FITTED
@@ -54,8 +56,9 @@ FEWEST_NONZEROS, MOST_NONZEROS = 50_000, 8_000_000
 
 # Real files that are kept aside: neither was a form of the model tried on them, nor are its
 # parameters fitted to them.
-ASIDE = """amazon_book_test bcsstk25 c-39 cit-HepTh coupled EX5 fe_pwt gridgena ispd98_ibm09 ispd98_ibm13 jan99jac040sc Na5
-    titan23_neuron titan23_sparcT1_core vsp_model1_crew1_cr42_south31""".split()
+ASIDE = """amazon_book_test bcsstk25 c-39 cit-HepTh coupled EX5 fe_pwt gridgena ispd98_ibm09
+    ispd98_ibm13 jan99jac040sc Na5 titan23_neuron titan23_sparcT1_core
+    vsp_model1_crew1_cr42_south31""".split()
 
 # A kernel has no estimate where the model misses its times by more: median and 90th percentile.
 WORST_MEDIAN, WORST_P90 = 0.25, 0.65
@@ -66,31 +69,31 @@ FITTED = ("h200", "h100")  # to their own times
 STREAMS = 4  # the exponent of what streams through different units at the same time
 PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not in CODE is taken to be compiled as it is
 
-# Name, unit, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly), meaning.
-# (The guess of dram_byte is the bandwidth of a copy.)
+# Name, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly), meaning. All are
+# in us, but for the exponent. (The guess of dram_byte is the bandwidth of a copy.)
 Parameter = collections.namedtuple("Parameter", "name unit guess weight meaning")
 PARAMETERS = """
-launch       | us | 1.8       | 0.2  | a product of one launch, back to back with others, that does nothing
-dependent    | us | 1.5       | 0.2  | each further launch, which waits for the one before
-l2_byte      | us | 1.818e-07 | 0.2  | a byte between L1 and L2
-dram_byte    | us | nan       | 20   | a byte from DRAM, by the bandwidth of a copy
-line         | us | 0.0005882 | 1    | a 128-byte line that a request touches, on one multiprocessor
-instruction  | us | 0.0002941 | 2    | a request to global memory, or a shuffle, on one multiprocessor
-shared_pass  | us | 0.0005882 | 2    | a pass over the banks of shared memory, on one multiprocessor
-atomic       | us | 0.0004    | 0.2  | an address that an atomic addition updates, all multiprocessors together
-same_address | us | 0.0056    | 0.2  | an atomic addition to one and the same address
-same_counter | us | 0.0007    | 0.2  | a draw from one and the same integer
-item         | us | 0.3       | 0.2  | an item of a warp, per wave: its first loads, each of which needs the one before
-load         | us | 0.02      | 0.2  | a wait of a warp for loads that the L1 serves
-l2_load      | us | 0.12      | 0.2  | what is added to it when the L2 serves one of them
-shared_load  | us | 0.003     | 0.2  | a request of a warp to shared memory
-barrier      | us | 0.03      | 1    | a barrier of a block
-exponent     | -  | 2         | 0.2  | how far limits overlap: 1 adds them, infinity takes the largest
+launch       | 1.8       | 0.2  | a product of one launch, back to back with others, that does nothing
+dependent    | 1.5       | 0.2  | each further launch, which waits for the one before
+l2_byte      | 1.818e-07 | 0.2  | a byte between L1 and L2
+dram_byte    | nan       | 20   | a byte from DRAM, by the bandwidth of a copy
+line         | 0.0005882 | 1    | a 128-byte line that a request touches, on one multiprocessor
+instruction  | 0.0002941 | 2    | a request to global memory, or a shuffle, on one multiprocessor
+shared_pass  | 0.0005882 | 2    | a pass over the banks of shared memory, on one multiprocessor
+atomic       | 0.0004    | 0.2  | an address that an atomic addition updates, all multiprocessors together
+same_address | 0.0056    | 0.2  | an atomic addition to one and the same address
+same_counter | 0.0007    | 0.2  | a draw from one and the same integer
+item         | 0.3       | 0.2  | an item of a warp, per wave: its first loads, each of which needs the one before
+load         | 0.02      | 0.2  | a wait of a warp for loads that the L1 serves
+l2_load      | 0.12      | 0.2  | what is added to it when the L2 serves one of them
+shared_load  | 0.003     | 0.2  | a request of a warp to shared memory
+barrier      | 0.03      | 1    | a barrier of a block
+exponent     | 2         | 0.2  | how far limits overlap: 1 adds them, infinity takes the largest
 """.strip().splitlines()
 PARAMETERS = [
-    Parameter(name, unit.strip("-"), float(guess), float(weight), meaning)
+    Parameter(name, "us" * (name != "exponent"), float(guess), float(weight), meaning)
     for line in PARAMETERS
-    for name, unit, guess, weight, meaning in [re.split(r" *\| *", line)]
+    for name, guess, weight, meaning in [re.split(r" *\| *", line)]
 ]
 NAMES = [p.name for p in PARAMETERS]
 # The columns of the terms.
@@ -100,7 +103,7 @@ L2, DRAM, LINE, _, PASS, ATOMIC, _, COUNTER, ITEM, *_ = range(len(NAMES) - 3)
 OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
 
 
-# --- The model --------------------------------------------------------------------------------------
+# --- The model ------------------------------------------------------------------------------------
 
 
 @functools.lru_cache
@@ -196,7 +199,7 @@ def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
     return decode(least_squares(residuals, start, xtol=1e-4, ftol=1e-6).x)
 
 
-# --- Judging it -------------------------------------------------------------------------------------
+# --- Judging it -----------------------------------------------------------------------------------
 
 
 def with_unknown_code(rows):
@@ -291,7 +294,7 @@ def by_kernel(rows, errors):
     return found
 
 
-# --- Counts and times ---------------------------------------------------------------------------------
+# --- Counts and times -----------------------------------------------------------------------------
 
 
 def collect(spmv, matrices):
@@ -433,7 +436,7 @@ def copy_bandwidth(records):
     return np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r])
 
 
-# --- What is written ------------------------------------------------------------------------------------
+# --- What is written ------------------------------------------------------------------------------
 
 
 def scaled(parameters, name):
@@ -766,29 +769,22 @@ def fit_all(gpus):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True)
-
-    def command(function, name, about, *arguments):
-        of = commands.add_parser(name, help=about)
-        for argument, more in arguments:
-            of.add_argument(argument, **more)
-        of.set_defaults(function=function)
-
-    several = {"nargs": "+"}
-    own = ("spmv", {"help": "the program of the CPU backend"})
-    command(collect, "collect", "append to the counts", own, ("matrices", several))
-    about = "write how many registers and loads in flight each CUDA function has"
-    programs = {**several, "help": "the program of the CUDA backend, or its objects"}
-    command(collect_code, "code", about, ("programs", programs))
-    command(explain, "explain", "show the terms of estimates", ("matrix", {}), ("kernels", several))
-    gpus = {"nargs": "*", "choices": [*FITTED, []], "help": "whose parameters to fit anew"}
-    command(fit_all, "fit", "write parameters, tables and figure", ("gpus", gpus))
+    several, some = {"nargs": "+"}, {"nargs": "*", "choices": [*FITTED, []]}
+    functions = {
+        "collect": (collect, {"spmv": {}, "matrices": several}),
+        "code": (collect_code, {"programs": several}),
+        "explain": (explain, {"matrix": {}, "kernels": several}),
+        "fit": (fit_all, {"gpus": some}),
+    }
+    for name, (_, of) in functions.items():
+        command = commands.add_parser(name)
+        for argument, more in of.items():
+            command.add_argument(argument, **more)
     arguments = vars(parser.parse_args())
-    del arguments["command"]
-    arguments.pop("function")(**arguments)
+    functions[arguments.pop("command")][0](**arguments)
 
 
 if __name__ == "__main__":
