@@ -145,14 +145,6 @@ class Text:
             i += 1
         return [*ranges, (begin, last)] if first < last else []
 
-    def commas(self, first, last):
-        """How many there are outside of brackets, those in templates among them."""
-        count, i = 0, first
-        while i < last:
-            count += self.at(i, ",")
-            i = (self.partner.get(i, i) if self.tokens[i].text in PAIRS else i) + 1
-        return count
-
     def result(self):
         text = self.text
         # (Those of one place in their order: sorting keeps it.)
@@ -318,7 +310,7 @@ def goes_on(source, k):
 
 def rewrite_launch(source, kernels, i):
     """The launch whose <<< begins at token i. Returns the token behind its >>>."""
-    ends = (k for k in closings(source, i + 3) if source.commas(i + 3, k))
+    ends = (k for k in closings(source, i + 3) if len(source.split(i + 3, k)) > 1)
     close = next((k for k in ends if not goes_on(source, source.partner[k + 3] + 1)), None)
     where = source.tokens[i].begin
     if close is None:
