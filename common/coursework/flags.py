@@ -12,7 +12,7 @@ Whether a product is right is the judge's alone to say, from y, and nothing in a
 
 import re
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 
 UNSET = "on a GPU it holds any value, if it is not set before"
@@ -247,7 +247,7 @@ def flags_of(objects, kit, files, given):
     for place, construct, symbol, could in found:
         name = re.sub(short, "", without_brackets(names.get(symbol, symbol)))
         flags.add(Flag(*(place or (first, 0)), construct.format(name[:80]), could))
-    return sorted(flags, key=lambda flag: (flag.could != EARLY, flag.file, flag.line))[:MOST_FLAGS]
+    return sorted(flags, key=lambda flag: (flag.could != EARLY, *astuple(flag)))[:MOST_FLAGS]
 
 
 def flags_of_compiler(said, name, shown):
