@@ -3,11 +3,11 @@
 None may harm another submission, or end the grading. (Kernels that cheat: mistakes.py.)
 """
 
+import gzip
 import io
 import os
 import tarfile
 import zipfile
-import zlib
 from pathlib import Path
 
 from exercises import ROOT, write_files
@@ -50,14 +50,12 @@ def tarball(name, *members):
 
 def gzip_bomb(place):
     """A tarball of a gigabyte of zeros, and then of what looks like a kernel."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     info = tarfile.TarInfo("zeros")
     info.size = 1 << 30
-    with open(Path(place) / "gzip_bomb.tar.gz", "wb") as file:
-        file.write(packer.compress(info.tobuf()))
+    with gzip.open(Path(place) / "gzip_bomb.tar.gz", "wb") as file:
+        file.write(info.tobuf())
         for _ in range(1 << 10):
-            file.write(packer.compress(bytes(1 << 20)))
-        file.write(packer.flush())
+            file.write(bytes(1 << 20))
 
 
 def long_path(place):

@@ -7,11 +7,10 @@ assignment. OUTPUT is handouts/ unless it is given.
 """
 
 import argparse
-import gzip
 import re
 import shutil
+import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 from exercises import GIVEN, ROOT, ExerciseError, given_files, read_step
@@ -184,32 +183,25 @@ def solution_lines(step):
     return lines
 
 
-def leaks(tarball, step):
-    """The lines of the solution that are in a tarball: (where there, where from)."""
-    lines = solution_lines(step)
+def leaks(directory, step):
+    """The lines of the solution that are in a handout: (where there, where from)."""
+    lines, found = solution_lines(step), []
     if not lines:
         raise ExerciseError(f"{step.directory}: nothing is taken out")
-    found = []
-    with tarfile.open(tarball) as tar:
-        for member in tar:
-            if not member.isfile():
-                continue
-            text = tar.extractfile(member).read().decode("utf-8", "replace")
-            for number, line in enumerate(text.splitlines(), 1):
-                short = re.sub(r"\s+", "", line)  # also what is commented out
-                found += [(f"{member.name}:{number}", lines[s]) for s in lines if s in short]
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            place = f"{path.relative_to(directory)}:{number}"
+            short = re.sub(r"\s+", "", line)  # also what is commented out
+            found += [(place, lines[s]) for s in lines if s in short]
     return found
 
 
 # --- Writing --------------------------------------------------------------------------------------
 
 
-def plain(info):
-    """The same tarball from anyone, at any time."""
-    info.uid = info.gid = info.mtime = 0
-    info.uname = info.gname = ""
-    info.mode = 0o755 if info.mode & 0o100 else 0o644
-    return info
+# The same tarball from anyone, at any time.
+TAR = "tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX".split()
 
 
 def write_handout(step, output):
@@ -229,16 +221,13 @@ def write_handout(step, output):
             shutil.copy(ROOT / name, path)
         else:
             path.write_text(text, encoding="utf-8")
-    with open(tarball, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as file:
-        with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
-            for name in sorted(files):
-                tar.add(directory / name, f"{step.directory}/{name}", filter=plain)
-    found = leaks(tarball, step)
+    found = leaks(directory, step)
     if found:
-        tarball.unlink()
         shutil.rmtree(directory)
         lines = (f"\n  {place} has {line}" for place, line in found)
         raise ExerciseError("the handout would give the solution away:" + "".join(lines))
+    words = ["-C", directory.parent, "-I", "gzip -n", "-cf", tarball.resolve(), directory.name]
+    subprocess.run([*TAR, *words], check=True)
     return tarball
 
 
@@ -250,7 +239,7 @@ def main():
     try:
         step = read_step(ROOT / options.step.strip("/"))
         tarball = write_handout(step, options.output)
-    except (ExerciseError, OSError) as error:
+    except (ExerciseError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"error: {error}")
     size = tarball.stat().st_size / 1e3
     print(f"{tarball.parent / step.directory}/ and {tarball} ({size:.0f} kB)")
