@@ -23,8 +23,12 @@ namespace simt {
 
 #ifndef __EMSCRIPTEN__
 
-inline constexpr std::size_t kStackBytes = 128 * 1024;  // of address space, not of memory
-inline constexpr std::size_t kGuardBytes = 4096;        // of those, the lowest
+// Address space, not memory. A frame that fits into the stack cannot reach beyond the guard,
+// however little of it is touched. (The odd page: stacks' tops fall into different sets of caches
+// and TLB.)
+inline constexpr std::size_t kUsableBytes = 128 * 1024;
+inline constexpr std::size_t kGuardBytes = kUsableBytes + 4096;  // the lowest
+inline constexpr std::size_t kStackBytes = kGuardBytes + kUsableBytes;
 
 class Context {
  public:
@@ -32,7 +36,7 @@ class Context {
   // on but the lowest `kGuardBytes`.
   template <void (*entry)()>
   void prepare(std::byte* stack) {
-    place_ = boost::context::detail::make_fcontext(stack + kStackBytes, kStackBytes - kGuardBytes,
+    place_ = boost::context::detail::make_fcontext(stack + kStackBytes, kUsableBytes,
                                                    [](transfer_t transfer) {
                                                      arrive(transfer);
                                                      entry();
@@ -64,6 +68,7 @@ void run_with_contexts(Context&, Work&& work) {
 // in the lowest part of a stack; what has an address is in the rest.
 inline constexpr std::size_t kStackBytes = 32 * 1024;
 inline constexpr std::size_t kGuardBytes = 8 * 1024;
+inline constexpr std::size_t kUsableBytes = kStackBytes - kGuardBytes;
 
 class Context {
  public:

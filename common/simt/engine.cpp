@@ -39,9 +39,10 @@ constinit thread_local dim3 grid_dimensions asm("gridDim"){};
 
 namespace {
 
-// A guard is a mapping of its own, of which Linux allows 65530: enough for every stack unless many
-// cores run blocks of 1024 threads.
-constexpr int kMaxGuards = 16384;
+// A guard and its stack are mappings of their own, of which Linux allows 65530: enough for every
+// stack unless more than 28 cores run blocks of 1024 threads.
+constexpr std::size_t kMaxGuarded = 28 * 1024;
+std::atomic<std::size_t> all_stacks{0};
 constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
 // No block has done anything but poll: another one is started, if there is one; it is a deadlock.
@@ -227,6 +228,7 @@ void Block::free_stacks() {
   __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
 #endif
   munmap(stacks_, stack_count_ * kStackBytes);
+  all_stacks -= stack_count_;
 }
 
 void Block::fiber_main() {
@@ -321,18 +323,18 @@ void Block::start_grid(GridState& state) {
     }
     stacks_ = static_cast<std::byte*>(mapped);
     stack_count_ = count;
+    const bool guarded = (all_stacks += count) <= kMaxGuarded;
     fibers_.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      auto fiber = std::make_unique<Fiber>();
+      fiber->stack = stacks_ + i * kStackBytes;
+      fiber->stack_switch = {nullptr, fiber->stack, kStackBytes};
+      // An overflow is a fault, not a corruption.
+      if (guarded) mprotect(fiber->stack, kGuardBytes, PROT_NONE);
+      fibers_.push_back(std::move(fiber));
+    }
   }
   idle_.clear();
-  for (std::size_t i = fibers_.size(); i < count; ++i) {
-    auto fiber = std::make_unique<Fiber>();
-    fiber->stack = stacks_ + i * kStackBytes;
-    fiber->stack_switch = {nullptr, fiber->stack, kStackBytes};
-    // An overflow is a fault, not a corruption.
-    static std::atomic<int> guards{0};
-    if (guards++ < kMaxGuards) mprotect(fiber->stack, kGuardBytes, PROT_NONE);
-    fibers_.push_back(std::move(fiber));
-  }
   for (std::size_t i = count; i-- > 0;) idle_.push_back(fibers_[i].get());
 
   lanes_.assign(count, {});

@@ -38,6 +38,12 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
   // (As aligned as if called; a context's own data lie above.)
   const std::uintptr_t top = address_of(lane->fiber->stack) + kStackBytes;
+  // Whatever the address: what a frame touches may be far from its end. (A function may store below
+  // the stack pointer, by up to 512 bytes, before it moves it.)
+  const auto find_overflow = [&](auto stack_pointer) {
+    const auto used = top - static_cast<std::uintptr_t>(stack_pointer);
+    if (fault == Fault::kAddress && used > kUsableBytes - 512) fault = Fault::kStack;
+  };
   const auto in_program = [](auto pc) {
     return static_cast<std::uintptr_t>(pc) - address_of(&__executable_start) <
            static_cast<std::uintptr_t>(&etext - &__executable_start);
@@ -45,6 +51,7 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
 #if defined(__x86_64__)
   auto& r = registers.gregs;
   if (!in_program(r[REG_RIP])) return false;
+  find_overflow(r[REG_RSP]);
   r[REG_RDI] = reinterpret_cast<greg_t>(lane);
   r[REG_RSI] = static_cast<greg_t>(fault);
   r[REG_RDX] = r[REG_RIP] + 1;  // (as behind a call: see find_sources())
@@ -54,6 +61,7 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
   return true;
 #elif defined(__aarch64__)
   if (!in_program(registers.pc)) return false;
+  find_overflow(registers.sp);
   registers.regs[0] = address_of(lane);
   registers.regs[1] = static_cast<std::uint64_t>(fault);
   registers.regs[2] = registers.pc + 1;

@@ -157,7 +157,7 @@ class DeviceMemoryAccess {
 
 // From now on a fault in a kernel is a report; on this thread of the host also one for want of
 // stack.
-enum class Fault : std::uint8_t { kDivision, kAlignment, kAddress };
+enum class Fault : std::uint8_t { kDivision, kAlignment, kAddress, kStack };
 void watch_faults();
 void watch_faults_of_thread();
 
@@ -180,7 +180,8 @@ struct Fiber {
   Context context;
   StackSwitch stack_switch;
 
-  bool holds(std::uintptr_t address) const { return address - address_of(stack) < kStackBytes; }
+  std::uintptr_t usable() const { return address_of(stack) + kGuardBytes; }
+  bool holds(std::uintptr_t address) const { return address - usable() < kUsableBytes; }
 };
 
 // What a lane brings to a warp operation; see collective().

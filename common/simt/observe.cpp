@@ -175,8 +175,8 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Instruction& instruction = find_instruction(pc, size, access, strength);
   if (address - instruction.begin >= instruction.room) {
     // A local array: of each lane, another, which is not worth a look at what else it may be.
-    const std::uintptr_t stack = address_of(lane.fiber->stack);
-    if (access != Access::kAtomic && address - stack <= kStackBytes - size) return;
+    const std::uintptr_t stack = lane.fiber->usable();
+    if (access != Access::kAtomic && address - stack <= kUsableBytes - size) return;
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
@@ -325,7 +325,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     return true;
   };
   instruction.tally = nullptr;
-  if (is_in(address_of(lane.fiber->stack), kStackBytes)) {
+  if (is_in(lane.fiber->usable(), kUsableBytes)) {
     if (instruction.access != Access::kAtomic) return;
     lane.block->fail(lane,
                      "updates a local variable by an atomic: they are for global and shared memory",
@@ -463,8 +463,8 @@ void Observer::reject_fault(Lane& lane, Fault fault, const void* pc, std::uintpt
     const auto [access, its_pc, its_address] = half_aligned_;
     reject_misaligned(lane, 16, access, its_pc, its_address);
   }
-  if (address - address_of(lane.fiber->stack) < kGuardBytes) {
-    lane.block->fail(lane, fmt::format("needs more than {} KiB of stack", kStackBytes >> 10), pc);
+  if (fault == Fault::kStack) {
+    lane.block->fail(lane, fmt::format("needs more than {} KiB of stack", kUsableBytes >> 10), pc);
   }
   lane.block->fail(lane, "touches an address that is " + describe_place(lane, address), pc,
                    Outcome::kIllegalAddress);

@@ -2,6 +2,7 @@
 // and the next kernel runs as if nothing had been.
 #include <cassert>
 #include <cstring>
+#include <thread>
 
 #include "simt/tests/testing.hpp"
 
@@ -529,24 +530,46 @@ TEST_CASE("of several failures the same one is reported, whatever the workers an
   });
 }
 
-__device__ int recurse(int depth) {
-  volatile char frame[1024];
-  frame[depth % 1024] = static_cast<char>(depth);
-  return depth == 0 ? 0 : recurse(depth - 1) + frame[depth % 1024];
+// Touches the far end of each frame alone.
+template <int bytes>
+[[gnu::noinline]] __device__ int recurse(int depth) {
+  volatile char frame[bytes];
+  frame[depth % 64] = static_cast<char>(depth);
+  return depth == 0 ? 0 : recurse<bytes>(depth - 1) + frame[depth % 64];
 }
 
-__global__ void recursive_kernel(int depth, int* out) {
+template <int bytes>
+__global__ void recursive_kernel(int depth, unsigned thread, int* out) {
   __syncthreads();
-  out[threadIdx.x] = recurse(depth);
+  if (threadIdx.x == thread || thread == 64) out[threadIdx.x] = recurse<bytes>(depth);
+  __syncthreads();
+}
+
+template <int bytes>
+void check_overflow(int allowed) {
+  Buffer<int> out("out", 64);
+  for (const unsigned thread : {0u, 7u, 63u, 64u}) {
+    CHECK(failure_of(recursive_kernel<bytes>, {1, 64}, allowed, thread, out.data()).empty());
+    for (const int depth : {2 * 131072 / bytes, 1000}) {
+      fails({"kernel recursive_kernel", "at failure_test.cu:", "block (0,0,0), thread (",
+             "needs more than 128 KiB of stack"},
+            recursive_kernel<bytes>, {1, 64}, depth, thread, out.data());
+    }
+  }
 }
 
 TEST_CASE("a stack that overflows is reported", "[simt]") {
-  Buffer<int> out("out", 64);
-  under_every_schedule([&] {
-    CHECK(failure_of(recursive_kernel, {1, 64}, 20, out.data()).empty());
-    fails({"kernel recursive_kernel at failure_test.cu:", "block (0,0,0), thread (",
-           "needs more than 128 KiB of stack"},
-          recursive_kernel, {1, 64}, 1000, out.data());
+  // Stacks that were in use before take no guards from those that are.
+  Buffer<int> before("before", 1024);
+  for (int i = 0; i < 40; ++i) {
+    std::thread([&] { launch(recursive_kernel<64>, {1, 1024}, 1, 7u, before.data()); }).join();
+  }
+  under_every_schedule([] {
+    check_overflow<1024>(20);
+    check_overflow<8 << 10>(6);
+    check_overflow<16 << 10>(4);
+    check_overflow<60 << 10>(0);
+    check_overflow<120 << 10>(0);
   });
 }
 
