@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <sstream>
 
@@ -90,8 +89,8 @@ std::vector<const Kernel*> find_kernels(const std::string& patterns) {
       }
       std::ranges::sort(names);
       std::string near;
-      for (const auto& [_, name] : names | std::views::take(3)) {
-        near += (near.empty() ? "; near: " : ", ") + name;
+      for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) {
+        near += (near.empty() ? "; near: " : ", ") + names[i].second;
       }
       throw InputError("--kernel " + in_quotes(pattern) + ": no kernel has this name" + near +
                        "; --list names all");
