@@ -200,6 +200,11 @@ def same_addresses():
     return [] if done.returncode else ["setarch", "-R"]
 
 
+def limits(cpu_s, hard_s):
+    """The words before a runner: processor time in seconds, and what it may write to a file."""
+    return ["prlimit", f"--cpu={cpu_s}:{hard_s}", "--fsize=16777216", "--core=0", "--"]
+
+
 def ask_judge(program, runner, question, limit_s):
     """The judge's lines on what `runner`, a command, does; NotJudged if they do not come to their end."""
     # (Other threads would spin between loops over small matrices.)
@@ -516,8 +521,7 @@ def following(exercise, todo, result):
 def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     todos, total, most = [], 0, 0
-    limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--fsize=16777216"]
-    limits += ["--core=0", "--"]
+    limited = [*limits(LIMIT_CPU_S, LIMIT_CPU_S + 5), runner]
     # (In the repository, not in a handout.)
     if not mine and (ROOT / "common/primer/puzzles").exists():
         yours = "Yours: make learn, or make check KERNEL=mine.cuh"
@@ -526,7 +530,7 @@ def report(step, directory, place, names, flags, broken, runner, mine):
     def verdict(exercise):
         todo = None if mine else place_of_todo(directory, exercise)
         left_out = not_run(exercise, broken, todo and f"not written yet: {todo}")
-        return todo, left_out or judge(step, exercise, place / "judge", [*limits, runner])
+        return todo, left_out or judge(step, exercise, place / "judge", limited)
 
     chosen = [exercise for exercise in step.exercises if not names or exercise.name in names]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace spmv::coursework {
@@ -55,11 +57,17 @@ std::vector<std::string> remarks_of(const Json& json, const char* name) {
 
 // What a line asked of an array in one way, with the fields that this has, and no others.
 Json count_of(const Json& json) {
+  constexpr std::array kSpaces{"global", "shared", "none"};
+  constexpr std::array kAccesses{"load", "store", "atomic", "texture", "barrier", "warp operation"};
   Json count;
   for (const char* name : {"array", "space", "access", "file"}) count[name] = text_of(json, name);
   for (const char* name :
        {"line", "requests", "lanes", "sectors", "ideal_sectors", "addresses", "bank_passes"}) {
     count[name] = number_of(json, name);
+  }
+  if (std::find(kSpaces.begin(), kSpaces.end(), count["space"]) == kSpaces.end() ||
+      std::find(kAccesses.begin(), kAccesses.end(), count["access"]) == kAccesses.end()) {
+    throw ProtocolError("a counter of no known kind");
   }
   return count;
 }

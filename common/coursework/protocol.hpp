@@ -87,7 +87,7 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
 // An answer, checked.
 struct Reply {
   std::string answer;            // "done", "refused" or "failed"
-  std::string text;              // of the latter two: why; printable
+  std::string text;              // of "refused" and "failed": why; printable
   std::string y;                 // of the first: the elements' bytes, as doubles;
   std::vector<Json> lines;       // if they were asked for, what a line of a kernel asked of one
                                  // array in one way,

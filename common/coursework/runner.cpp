@@ -183,9 +183,9 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// Runs the puzzle in four orders, and counts it where it is right: a line of JSON for each run, up
-// to what is wrong, and one for each remark. (A puzzle gives no points, so that nobody gains by
-// changing what they say.)
+// Runs the puzzle in four orders, and counts it where it is right. Writes one line of JSON per run,
+// up to the one that is wrong, and one per remark. (A puzzle gives no points: nobody gains by
+// changing these lines.)
 void run_puzzle(const char* path, int argument) {
   std::ofstream out(path);
   for (int pass = 0; pass <= 4; ++pass) {

@@ -756,6 +756,7 @@ class Submissions(Scratch):
         """A target with a limit for its busiest warp is missed where few warps do the work on the largest matrix."""
         target = Target("t", "k", "m", "requests", "x", "load", 9.0, None, 5, "because", 30)
         self.assertTrue(check.Measured(target, 5, "k.cuh:3", 20).met())
+        self.assertTrue(check.Measured(target, 5, "k.cuh:3", 30).met())
         few = check.Measured(target, 5, "k.cuh:3", 31)
         self.assertFalse(few.met())
         self.assertIn("Few threads", check.verdict_on_target(few))

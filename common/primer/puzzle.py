@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT / "common/coursework")]
 
 import kit  # noqa: E402
 from build import compile_sources  # noqa: E402
-from check import NotJudged, how_it_ended, indented, measured, same_addresses, sentences  # noqa: E402
-from check import tidy, verdict_on_target  # noqa: E402
+from check import NotJudged, how_it_ended, indented, limits, measured, same_addresses  # noqa: E402
+from check import sentences, tidy, verdict_on_target  # noqa: E402
 from exercises import ExerciseError, read_target, source_text  # noqa: E402
 from flags import flags_of_compiler  # noqa: E402
 
@@ -103,8 +103,8 @@ class Compiled:
     def run(self, number):
         """What the runner says of it (runner.cpp), and, if it did not come to its end, why."""
         said = self.directory / "lines.jsonl"
-        command = [*same_addresses(), "prlimit", f"--cpu={CPU_SECONDS}:{2 * CPU_SECONDS}"]
-        command += ["--fsize=16777216", "--", self.program, "--lines", said, str(number)]
+        command = [*same_addresses(), *limits(CPU_SECONDS, 2 * CPU_SECONDS)]
+        command += [self.program, "--lines", said, str(number)]
         how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         how["env"] = {**os.environ, "OMP_NUM_THREADS": "1"}
         with tempfile.TemporaryFile() as errors:

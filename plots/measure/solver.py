@@ -10,7 +10,7 @@ own without anything between them. A dagger marks records that do not name their
 
 import sys
 
-from records import directory_of, files_in, read
+from records import UNKNOWN_CODE, code_state, directory_of, files_in, read
 
 
 def rows(device):
@@ -23,7 +23,7 @@ def rows(device):
         own, one = of["persistent"], found.get((nnz, matrix, 1))
         share = 1e6 * own["bytes_per_iteration"] / gpus / ours / own["copy_bytes_per_s"]
         efficiency = one and one["persistent"]["us_per_iteration"]["median"] / gpus / ours
-        mark = "" if own.get("code") else " †"
+        mark = " †" if code_state(own) == UNKNOWN_CODE else ""
         yield (
             f"{matrix + mark:32}{gpus:5}{own['iterations']:11}{ours:9.1f}{own['us_products_and_vectors']:9.1f}"
             f"{host:9.1f}{share:9.0%}{f'{efficiency:.0%}' if one else '-':>11}"

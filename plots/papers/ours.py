@@ -284,6 +284,11 @@ def source_of(data, name):
     return of.get(group_of(data, name), "generated")
 
 
+def counted(count, source):
+    """So many matrices of a source."""
+    return f"{count} {style.SOURCES[source]}{'s' * (source != 'generated')}"
+
+
 FILLED = {"file": style.OURS, "generated": "#a9cfe6", "stand-in": "white"}
 
 
@@ -335,10 +340,7 @@ def speedup(fixed):
             style.decimal(axes.xaxis)
         names = gaps.without_names
         counts = Counter(source_of(data, name) for name in names)
-        keys = [
-            (style.hollow(fill=fill), f"{counts[k]} {style.SOURCES[k]}{'s' * (k != 'generated')}")
-            for k, fill in FILLED.items()
-        ]
+        keys = [(style.hollow(fill=fill), counted(counts[k], k)) for k, fill in FILLED.items()]
         style.legend(figure, [*keys, (style.sample(), style.BOX)])
         speedup_notes(gaps, fixed, groups)
         return figure
@@ -438,7 +440,7 @@ def profile(data, gaps):
         for source, of in every.items()
     }
     first, of = next(iter(every.items()))
-    said = {k: f"{len(of)} {style.SOURCES[k]}{'s' * (k != 'generated')}" for k, of in every.items()}
+    said = {k: counted(len(of), k) for k, of in every.items()}
     safe = min(worst[first], key=worst[first].get)
     message = f"{safe} is the safe choice: on {said[first]} it takes at most "
     message += f"{worst[first][safe]:.2f} times as long as the fastest of {len(PROFILED)} choices"
