@@ -1,7 +1,7 @@
 // NVIDIA's cuSPARSE, set up as its documentation asks: every algorithm it offers for CSR and COO,
-// with and without its preprocess, its product with a plan (SpMVOp), and its sliced ELL and block
-// CSR.
-#define CUSPARSE_ENABLE_EXPERIMENTAL_API  // SpMVOp
+// with and without its preprocess, its product with a plan (SpMVOp), its sliced ELL and block CSR,
+// and its product with half of a symmetric matrix (SpMVGeneric).
+#define CUSPARSE_ENABLE_EXPERIMENTAL_API  // SpMVOp, SpMVGeneric
 #include <cusparse.h>
 
 #include <algorithm>
@@ -268,23 +268,115 @@ class CusparseBsr final : public Cusparse<T> {
 };
 #endif
 
+#if CUSPARSE_VERSION >= 12904  // of CUDA 13.4; before, a symmetric matrix is stored whole
+// Of a symmetric matrix the entries on and below the diagonal, each used for two rows of y.
+template <typename T>
+class CusparseSymmetric final : public Cusparse<T> {
+ public:
+  explicit CusparseSymmetric(const Problem<T>& problem)
+      : Cusparse<T>(problem, CUSPARSE_SPMV_CSR_ALG1, true) {
+    const Csr<T>& a = problem.host.csr;
+    if (!is_symmetric(a)) throw Unsuitable("the matrix is not symmetric");
+    Csr<T> half{.rows = a.rows, .cols = a.cols};
+    for (Index row = 0; row < a.rows; ++row) {
+      for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+        if (a.column_indices[k] > row) break;
+        half.column_indices.push_back(a.column_indices[k]);
+        half.values.push_back(a.values[k]);
+      }
+      half.row_offsets.push_back(half.nnz());
+    }
+    offsets_ = device::Buffer<Index>("half_offsets", half.row_offsets);
+    columns_ = device::Buffer<Index>("half_columns", half.column_indices);
+    values_ = device::Buffer<T>("half_values", half.values);
+    check(cusparseCreateCsr(&this->matrix_, half.rows, half.cols, half.nnz(), offsets_.data(),
+                            columns_.data(), values_.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                            CUSPARSE_INDEX_BASE_ZERO, kType<T>),
+          "cusparseCreateCsr");
+    describe(CUSPARSE_SPMAT_SYMMETRY_TYPE, CUSPARSE_SYMMETRIC);
+    describe(CUSPARSE_SPMAT_STORAGE, CUSPARSE_STORE_LOWER);
+    this->matrix_bytes_ = csr_bytes(half);
+  }
+  ~CusparseSymmetric() override {
+    if (description_) cusparseSpMV_destroyDescr(description_);
+  }
+
+ protected:
+  void analyse() override {
+    const T one = 1;
+    const T zero = 0;
+    check(cusparseSpMV_createDescr(&description_), "cusparseSpMV_createDescr");
+    set(CUSPARSE_PARAM_OP, CUSPARSE_OPERATION_NON_TRANSPOSE);
+    set(CUSPARSE_PARAM_ALG, CUSPARSE_SPMV_CSR_ALG1);
+    std::size_t bytes = 0;
+    check(cusparseSpMVGeneric_bufferSize(library(), &one, this->matrix_, this->x_, &zero, this->y_,
+                                         this->y_, kType<T>, description_, &bytes),
+          "cusparseSpMVGeneric_bufferSize");
+    this->work_ = device::Buffer<char>("cusparse_work", bytes);
+    set<void*>(CUSPARSE_PARAM_BUFFER, this->work_.data());
+    check(cusparseSpMVGeneric_preprocess(library(), &one, this->matrix_, this->x_, &zero, this->y_,
+                                         this->y_, kType<T>, description_),
+          "cusparseSpMVGeneric_preprocess");
+  }
+  void launch(T alpha, T beta) override {
+    check(cusparseSpMVGeneric(library(), &alpha, this->matrix_, this->x_, &beta, this->y_, this->y_,
+                              kType<T>, description_),
+          "cusparseSpMVGeneric");
+  }
+
+ private:
+  // Row by row, the next unread entry of row c must mirror each entry (row, c).
+  static bool is_symmetric(const Csr<T>& a) {
+    std::vector<Index> next(a.row_offsets.begin(), a.row_offsets.end() - 1);
+    for (Index row = 0; a.rows == a.cols && row < a.rows; ++row) {
+      for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+        const Index column = a.column_indices[k];
+        const Index mirror = next[column]++;
+        if (mirror >= a.row_offsets[column + 1] || a.column_indices[mirror] != row ||
+            a.values[mirror] != a.values[k]) {
+          return false;
+        }
+      }
+    }
+    return a.rows == a.cols;
+  }
+  template <typename Value>
+  void describe(cusparseSpMatAttribute_t attribute, Value value) {
+    check(cusparseSpMatSetAttribute(this->matrix_, attribute, &value, sizeof value),
+          "cusparseSpMatSetAttribute");
+  }
+  template <typename Value>
+  void set(cusparseApiParam_t parameter, Value value) {
+    check(cusparseSpMVDescrSetParam(description_, parameter, &value, sizeof value),
+          "cusparseSpMVDescrSetParam");
+  }
+
+  device::Buffer<Index> offsets_, columns_;
+  device::Buffer<T> values_;
+  cusparseSpMVDescr_t description_ = nullptr;
+};
+#endif
+
 // What NVIDIA's documentation of cusparseSpMV() says of an algorithm's bits.
 RunToRun documented_bits(const std::string& name) {
   if (name.starts_with("csr_alg2") || name.starts_with("coo_alg2") || name.starts_with("sell")) {
     return RunToRun::kSame;
   }
-  return name.find("_alg1") != std::string::npos && !name.starts_with("spmvop")
+  return name == "symmetric" ||
+                 (name.find("_alg1") != std::string::npos && !name.starts_with("spmvop"))
              ? RunToRun::kMayDiffer
              : RunToRun::kNotSaid;
 }
 
 KernelInfo info(const std::string& name, const std::string& format, const std::string& idea) {
+  std::string function = "cusparseSpMV";
+  if (name.starts_with("spmvop")) function += "Op";
+  if (name == "symmetric") function += "Generic";
   return {.step = 0,
           .name = "cusparse_" + name,
           .format = format,
           .idea = "cuSPARSE, " + idea,
-          .source = "NVIDIA's library, cusparseSpMV" +
-                    std::string(name.starts_with("spmvop") ? "Op" : ""),
+          .source = "NVIDIA's library, " + function,
           .in_ladder = name == "csr_alg1_pre",
           .bits = documented_bits(name),
           .open = [] { library(); }};
@@ -327,6 +419,10 @@ bool register_all() {
 #if CUSPARSE_VERSION >= 12600
   add_kernel(info("bsr", "BSR", "block CSR, block size by the matrix"),
              [](const auto& problem) { return make<CusparseBsr>(problem); });
+#endif
+#if CUSPARSE_VERSION >= 12904
+  add_kernel(info("symmetric", "CSR", "half of a symmetric matrix in CSR"),
+             [](const auto& problem) { return make<CusparseSymmetric>(problem); });
 #endif
   return true;
 }
