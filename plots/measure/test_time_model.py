@@ -15,20 +15,23 @@ PARAMETERS_THERE, _, REFUSALS = committed()
 
 
 class Figure(unittest.TestCase):
-    def test_a_row_per_kernel_in_print(self):
+    def test_a_row_per_step_in_print(self):
         from matplotlib.text import Text
 
+        steps = {r["kernel"]: r["step"] for r in read_records("NVIDIA_H200")}
         rows = [(f"m{k}", "f64", kernel, None, 10.0) for kernel in KERNELS for k in range(3)]
         errors = np.log(np.tile([0.5, 1.0, 1.25], len(KERNELS)))
         with mock.patch.object(time_model.style, "save") as save:
-            time_model.draw(rows, errors)
+            time_model.draw(rows, errors, steps)
         figure = save.call_args.args[0]
         [axes] = figure.axes
         names = [text.get_text() for text in axes.get_yticklabels()]
-        self.assertEqual(names, ["all", *KERNELS])
-        texts = [text.get_text() for text in axes.texts[:2]]
-        self.assertEqual(texts, [f"25% ({3 * len(KERNELS)})", "25% (3)"])
-        self.assertEqual(len(axes.patches), 2 + 1 + len(KERNELS))  # two bands behind the boxes
+        self.assertEqual(names[:2], ["all", "02 CSR scalar"])
+        self.assertEqual(names[6:8], ["07 LightSpMV", "07 LightSpMV, never fitted"])
+        self.assertEqual(names[-1], "09 CDS, never fitted")
+        texts = [text.get_text() for text in axes.texts[:3]]
+        self.assertEqual(texts, [f"25% ({3 * len(KERNELS)})", "25% (3)", "25% (18)"])
+        self.assertEqual(len(axes.patches), 2 + len(names))  # two bands behind the boxes
         self.assertIn("within 25% of the", figure._suptitle.get_text().replace("\n", " "))
         sizes = [t.get_fontsize() for t in figure.findobj(Text) if t.get_text().strip()]
         self.assertEqual((figure.get_figwidth(), min(sizes)), (7, 8))

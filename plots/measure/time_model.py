@@ -33,6 +33,7 @@ from scipy.stats import spearmanr
 
 import prove_counters
 import style
+from ours import STEPS
 from record_format import jsonl, records_in, write_whole
 from records import GPUS, ROOT, identity, read_records
 from tables import Table
@@ -567,36 +568,35 @@ def three_digits(value):
     return f"{value:.3g}" if value < 1e3 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-def draw(rows, errors):
-    """Estimate over measurement, a row per kernel, each estimate with the product's matrix left
-    out."""
-    known = by_kernel(rows, errors)
-    kernels = [k for k in KERNELS if k in known]
+def draw(rows, errors, steps):
+    """Estimate over measurement, a row per step, each estimate with the product's matrix left out.
+    `steps`: of each kernel."""
+    groups = [STEPS[steps[k]] + ", never fitted" * (k in NOT_FITTED) for _, _, k, *_ in rows]
+    names = ["all", *sorted(set(groups))]
     off = abs(np.expm1(errors))
     message = f"Half of all estimates for an H200 are within {percent(np.median(off))} of the measured time, "
     message += f"nine of ten within {percent(np.quantile(off, 0.9))}"
-    figure = style.new_figure(1.8 + 0.2 * len(kernels), message)
+    figure = style.new_figure(1.5 + 0.23 * len(names), message)
     from matplotlib.patches import Patch
 
     axes = figure.subplots()
     for share, alpha in ((0.9, 0.15), (0.5, 0.35)):
         within = np.quantile(off, share)
         axes.axvspan(1 - within, 1 + within, color=style.ORANGE, alpha=alpha, linewidth=0)
-    for y, kernel in enumerate(["all", *kernels]):
-        of = np.array([kernel in ("all", row[2]) for row in rows])
-        colour = style.GREY if kernel in NOT_FITTED else style.BLUE if y else style.BLACK
+    for y, name in enumerate(names):
+        of = np.array([name in ("all", group) for group in groups])
+        colour = style.GREY if name.endswith("fitted") else style.BLUE if y else style.BLACK
         style.box(axes, y, list(np.exp(errors[of])), 0.6, colour)
-        said = f"{percent(np.median(off[of]))} ({sum(of)})"
-        style.at_edge(axes, y, said, True)
+        style.at_edge(axes, y, f"{percent(np.median(off[of]))} ({sum(of):,})", True)
     style.head(axes, "median error\n(products)")
     axes.axvline(1, color=style.BLACK, linewidth=0.8)
-    axes.set(xscale="log", xlabel="estimated time / measured time")
-    axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
+    axes.set(xscale="log", xlabel="too short  ←  estimated time / measured time  →  too long")
+    axes.set_xticks(ticks := [1 / 3, 1 / 2, 1, 2, 3], ["1/3", "1/2", "1", "2", "3"])
     axes.set_xticks([], minor=True)
-    style.rows(axes, ["all", *kernels])
+    axes.set_xlim(min(axes.get_xlim()[0], ticks[0]), max(axes.get_xlim()[1], ticks[-1]))
+    style.rows(axes, names)
     entries = [
         (style.hollow(style.BLUE), style.BOX),
-        (style.hollow(style.GREY), "never fitted"),
         (Patch(color=style.ORANGE, alpha=0.4), "half of all"),
         (Patch(color=style.ORANGE, alpha=0.15), "nine of ten"),
     ]
@@ -764,7 +764,8 @@ def fit_all(gpus):
     fill("agreement", heads, [agreement_row(*of) for of in seen])
     aside = errors_of(h200.aside, parameters["h200"])
     errors = np.concatenate([without_matrix, aside, of_others])
-    draw(products.rows + h200.aside.rows + others.rows, errors)
+    steps = {r["kernel"]: r["step"] for r in h200.records}
+    draw(products.rows + h200.aside.rows + others.rows, errors, steps)
     print(PAGE.read_text(encoding="utf-8"))
 
 
