@@ -1,7 +1,11 @@
-"""CUDA's launches as calls of C++, for the CPU backend: in a text that the preprocessor has been through, in
-which `__global__` still stands, kernel<<<grid, block, shared, stream>>>(arguments) becomes
-simt::configured(kernel, grid, block, shared, stream)(arguments); see simt/program.hpp. It goes by tokens, not
-by grammar, and leaves every line where it is."""
+"""CUDA's launches as calls of C++, for the CPU backend, in a text that the preprocessor has been through and in which
+`__global__` still stands: the body of a kernel becomes a function that it hands to simt, and
+kernel<<<grid, block, shared, stream>>>(arguments) a call of the kernel and of what launches this function,
+
+    kernel(arguments), ::simt::launch(grid, block, shared, stream)
+
+(simt/program.hpp), so that it is the compiler that deduces, converts and chooses. It goes by tokens, not by grammar,
+and leaves every line where it is."""
 
 import re
 from typing import NamedTuple
@@ -17,7 +21,9 @@ TOKEN = re.compile(
 )
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 OPENING = {closing: opening for opening, closing in PAIRS.items()}
-PROBE = "simt_kernel_"  # and the kernel's name: a function declared beside it, whose result is the kernel
+# What a kernel's body becomes, and what stands where it ended: the return is in the kernel, not in what it calls.
+BODY = " ::simt::kernel([=](::simt::OnDevice) mutable {", '}); asm volatile(""); '
+NOINLINE = "__attribute__((noinline))"
 # What the CPU backend has not, and what to do.
 UNIFIED = "the CPU backend has no unified memory"
 ARRAYS = "the CPU backend has no arrays for textures; linear textures (tex1Dfetch) it has"
@@ -153,137 +159,19 @@ class Text:
         return text
 
 
-# --- Kernels --------------------------------------------------------------------------------------
+# --- Kernels and launches -------------------------------------------------------------------------
 
 
-def parameter_names(source, first, last):
-    """Names of a template's parameters, as arguments: "T, kLanes, Rest..."."""
-    names = []
-    for begin, end in source.split(first, last):
-        level = next((k for k in range(begin, end) if source.tokens[k].text == "="), end)
-        words = [k for k in range(begin, level) if source.tokens[k].kind == "word"]
-        is_pack = any(source.at(k, ".", ".", ".") for k in range(begin, level))
-        if len(words) < 2:
-            return None  # without a name
-        names.append(source.tokens[words[-1]].text + "..." * is_pack)
-    return ", ".join(names)
-
-
-def without_defaults(source, first, last):
-    """The parameters between two tokens, as in a type."""
-    return ", ".join(
-        source.between(begin, next((k for k in range(begin, end) if source.at(k, "=")), end))
-        for begin, end in source.split(first, last)
-    )
-
-
-def opening_of(source, k):
-    """The token < that token k, a >, closes; -1 if none does."""
-    depth = 0
-    while k >= 0:
-        text = source.tokens[k].text
-        if text in OPENING and k in source.partner:
-            k = source.partner[k]
-        depth += (text == ">") - (text == "<")
-        if depth == 0:
-            break
-        k -= 1
-    return k
-
-
-def template_before(source, i):
-    """(first token of `template <...>` before token i, of its parameters, behind them) or None: walks back over words."""
-    while i > 0 and (
-        source.tokens[i - 1].kind in ("word", "text") or source.tokens[i - 1].text in (")", "]")
-    ):
-        i = source.partner.get(i - 1, i - 1) if source.tokens[i - 1].text in OPENING else i - 1
-        if source.at(i, "template"):
-            return None
-    if not source.at(i - 1, ">"):
-        return None
-    k = opening_of(source, i - 1)
-    return (k - 1, k + 1, i - 1) if k > 0 and source.at(k - 1, "template") else None
-
-
-def find_kernels(source):
-    """{name: "plain", or "probed": which one is meant follows from arguments}; declares what finds it."""
-    kernels = {}
-    for i, token in enumerate(source.tokens):
-        if token.text != "__global__" or token.kind != "word":
-            continue
-        source.changes.append((token.begin, token.end, ""))
-        # The name stands before the first bracket that is no attribute's.
-        k = i + 1
-        while k < len(source.tokens) and not source.at(k, "("):
-            k += 1
-        while k < len(source.tokens) and source.tokens[k - 1].text in ("__attribute__", "alignas"):
-            k = source.partner.get(k, k) + 1
-            while k < len(source.tokens) and not source.at(k, "("):
-                k += 1
-        if k not in source.partner or source.tokens[k - 1].kind != "word":
-            continue  # a specialization
-        name, behind = source.tokens[k - 1].text, source.partner[k] + 1
-        head = template_before(source, i)
-        if head and head[1] == head[2]:
-            continue  # template <>
-        while behind < len(source.tokens) and source.tokens[behind].text not in ("{", ";"):
-            behind += 1
-        if behind >= len(source.tokens):
-            continue
-        is_definition = source.at(behind, "{")
-        end = source.tokens[source.partner.get(behind, behind)].end
-        if is_definition:
-            source.bodies.append((source.tokens[behind].begin, end))
-        known = kernels.setdefault(name, {"template": False, "definitions": 0})
-        known["template"] |= head is not None
-        known["definitions"] += is_definition
-        arguments = parameter_names(source, head[1], head[2]) if head else ""
-        if arguments is None:
-            continue
-        types = without_defaults(source, k + 1, source.partner[k])
-        declaration = source.between(head[0], head[2] + 1) + " " if head else ""
-        parameters = source.between(k + 1, source.partner[k])
-        kernel = f"static_cast<void (*)({types})>({name}{f'<{arguments}>' if head else ''})"
-        probe = f" {declaration}auto {PROBE}{name}({parameters}) -> ::simt::KernelOf<{kernel}>"
-        source.changes.append((end, end, probe + (" { return {}; }" if is_definition else ";")))
-    probed = {n for n, known in kernels.items() if known["template"] or known["definitions"] > 1}
-    return {name: "probed" if name in probed else "plain" for name in kernels}
-
-
-# --- Launches -------------------------------------------------------------------------------------
-
-
-def callee_before(source, i):
-    """(first token of the expression that is launched, of its name or None, of its template arguments or None), before token i."""
-    k, name, arguments = i - 1, None, None
-    if source.at(k, ">"):
-        arguments = opening_of(source, k)
-        k = arguments - 1
-    if k >= 0 and source.tokens[k].kind == "word":
-        name = k
-    while k >= 0:
-        if source.tokens[k].text in OPENING and k in source.partner:
-            k = source.partner[k]
-            before = source.tokens[k - 1] if k else None
-            if not before or (before.kind != "word" and before.text not in ("]", ")")):
-                break
-            if before.text in ("return", "else", "do", "if", "while", "for", "switch", ")"):
-                break
-            k -= 1
-            continue
-        if source.tokens[k].kind != "word":
-            raise LaunchError(source.tokens[i].begin, "before <<< there must be a kernel's name")
-        if k and source.tokens[k - 1].text in (".", "->"):
-            k -= 2
-            continue
-        while k and source.at(k - 1, "::"):
-            k -= 1
-            if k and source.at(k - 1, ">"):
-                k = max(opening_of(source, k - 1), 0)
-            if k and source.tokens[k - 1].kind == "word" and source.tokens[k - 1].text != "return":
-                k -= 1
-        break
-    return k, name, arguments
+def rewrite_kernel(source, i):
+    """What __global__ at token i declares."""
+    token = source.tokens[i]
+    source.changes.append((token.begin, token.end, NOINLINE))
+    while i < len(source.tokens) and not (source.at(i, "{") or source.at(i, ";")):
+        i = source.partner.get(i, i) + 1
+    if source.at(i, "{") and i in source.partner:
+        begin, end = source.tokens[i].end, source.tokens[source.partner[i]].begin
+        source.bodies.append((begin, end))
+        source.changes += [(begin, begin, BODY[0]), (end, end, BODY[1])]
 
 
 LAUNCH = "blocks, threads per block, shared bytes, stream"  # of which the last two may be left out
@@ -308,7 +196,7 @@ def goes_on(source, k):
     return source.at(k, ",") and next(closings(source, k), None) is not None
 
 
-def rewrite_launch(source, kernels, i):
+def rewrite_launch(source, i):
     """The launch whose <<< begins at token i. Returns the token behind its >>>."""
     ends = (k for k in closings(source, i + 3) if len(source.split(i + 3, k)) > 1)
     close = next((k for k in ends if not goes_on(source, source.partner[k + 3] + 1)), None)
@@ -321,28 +209,17 @@ def rewrite_launch(source, kernels, i):
     count = len(source.split(i + 3, close))
     if count > 4:
         raise LaunchError(where, f"<<<{LAUNCH}>>>: there are {count} arguments between")
-    first, name, arguments = callee_before(source, i)
-    kind = kernels.get(source.tokens[name].text) if name is not None else None
-    is_member = name and source.tokens[name - 1].text in (".", "->")
-    begin = source.tokens[first].begin
-    passed = range(close + 4, source.partner[close + 3])
-    opening, closing = "::simt::configured(", ", "
-    if kind == "plain" and not is_member:
-        opening, closing = f"{opening}::simt::KernelOf<", ">::value, "
-    elif kind and not is_member:
-        opening, closing = (
-            f"{opening}decltype(",
-            f"({source.between(passed.start, passed.stop)}))::value, ",
-        )
-        # A lambda's type would be another one if it stood twice.
-        if any(source.at(a, "[") and source.tokens[a - 1].text in ("(", ",") for a in passed):
-            opening = "::simt::configured_by([](auto&&... a) { return "
-            closing = "(static_cast<decltype(a)>(a)...); }, "
-    source.changes.append((begin, begin, opening))
-    if kind == "probed" and not is_member:
-        source.changes.append((source.tokens[name].begin, source.tokens[name].begin, PROBE))
-    source.changes.append((source.tokens[i].begin, source.tokens[i + 2].end, closing))
-    source.changes.append((source.tokens[close].begin, source.tokens[close + 2].end, ")"))
+    if source.tokens[i - 1].kind != "word" and source.tokens[i - 1].text not in (">", ")", "]"):
+        raise LaunchError(where, "before <<< there must be a kernel's name")
+    begin, end = source.tokens[i].begin, source.tokens[close + 2].end
+    lines = re.findall(r"\n(?:[ \t]*#[^\n]*)?", source.text[begin:end])  # the preprocessor's, too
+    source.changes.append((begin, end, "".join(lines)))
+    # (Of `a ? b : kernel<<<...>>>()` the kernel may not be called.)
+    start = next((k for k in range(i - 1, -1, -1) if source.tokens[k].text in ("{", "}", ";")), 0)
+    may_be = any(token.text == "?" for token in source.tokens[start:i])
+    call = f", ::simt::launch{'_if_called' * may_be}({source.between(i + 3, close)})"
+    behind = source.tokens[source.partner[close + 3]].end
+    source.changes.append((behind, behind, call))
     return close + 3
 
 
@@ -362,17 +239,18 @@ def name_allocation(source, i):
 def rewrite(text, foreign=lambda file: False):
     """(the text for g++, [(file, line, what is wrong there)], the words in it). foreign: files that are left as they are."""
     source, wrong = Text(text, own_parts(text, foreign)), []
-    kernels = find_kernels(source)
     i = 0
     while i < len(source.tokens):
         token = source.tokens[i]
-        if token.text == "cudaMalloc":
+        if token.text == "__global__":
+            rewrite_kernel(source, i)
+        elif token.text == "cudaMalloc":
             name_allocation(source, i)
         elif token.kind == "word" and token.text in REFUSED:
             wrong.append((token.begin, f"{token.text}: {REFUSED[token.text]}"))
         elif source.is_triple(i, "<") and not source.at(i - 1, "operator"):
             try:
-                i = rewrite_launch(source, kernels, i)
+                i = rewrite_launch(source, i)
                 continue
             except LaunchError as error:
                 wrong.append(error.args)

@@ -43,10 +43,8 @@ def here():
 
 
 def tidy(output):
-    """Paths as they are typed where make was called; names as in the source."""
-    for text in (f"{here()}/", launches.PROBE, " [-fpermissive]"):
-        output = output.replace(text, "")
-    return output.rstrip()
+    """Paths as they are typed where make was called."""
+    return output.replace(f"{here()}/", "").replace(" [-fpermissive]", "").rstrip()
 
 
 def make(*words, quiet=False):

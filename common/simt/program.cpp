@@ -15,6 +15,7 @@ namespace simt {
 namespace {
 
 bool reported = false;  // a kernel has failed
+thread_local PendingLaunch pending;
 // What was told of errors: once, in a loop. (Never destroyed: end_program() runs late.)
 std::set<std::string>& told() {
   static auto& texts = *new std::set<std::string>;
@@ -52,8 +53,22 @@ void on_error(cudaError_t error, const std::string& why) {
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
+[[noreturn]] void refuse(const std::string& what) {
+  std::fflush(nullptr);
+  std::fprintf(stderr, "error: %s\n", what.c_str());
+  _exit(1);
+}
+
+// A kernel that was called, and not launched.
+void refuse_pending() {
+  const std::string name = kernel_name(pending.kernel);
+  refuse(name + " is called as if it were a function: write " + name +
+         "<<<blocks, threads per block>>>(arguments)");
+}
+
 void end_program() {
   std::fflush(nullptr);
+  if (pending.kernel) refuse_pending();
   Remarks found = take_remarks();
   if (!reported) found.if_wrong.clear();
   for (const auto* texts : {&found.unpromised, &found.if_wrong}) {
@@ -89,9 +104,24 @@ bool begin_program() {
   return begun;
 }
 
-PendingLaunch& pending_launch() {
-  static thread_local PendingLaunch launch;
-  return launch;
+bool is_on_device() {
+  return current_lane;
+}
+
+void set_pending(PendingLaunch launch) {
+  if (pending.kernel) refuse_pending();
+  pending = std::move(launch);
+}
+
+void launch(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, bool may_be) {
+  const PendingLaunch called = std::exchange(pending, {});
+  if (!called.kernel && may_be) return;
+  if (!called.kernel) {
+    const auto [place, line] = calling_line();
+    refuse(place + ": this launches no kernel: __global__ is missing\n    " + line);
+  }
+  const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
+  launch(&config, function_of(called.kernel), called.body, called.arguments.get(), called.bytes);
 }
 
 }  // namespace simt

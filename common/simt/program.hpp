@@ -1,9 +1,10 @@
 // What a program of one file, with a main() of its own, is compiled with by `make program`. In its
 // text, kernel<<<grid, block, shared, stream>>>(arguments) has become
 //
-//     simt::configured(kernel, grid, block, shared, stream)(arguments)
+//     kernel(arguments), simt::launch(grid, block, shared, stream)
 //
-// and cudaMalloc(&a, bytes) has become simt::Named{"a"}.allocate(&a, bytes): primer/launches.py.
+// a kernel's `{ body }` has become `{ simt::kernel([=](simt::OnDevice) mutable { body }); }`, and
+// cudaMalloc(&a, bytes) has become simt::Named{"a"}.allocate(&a, bytes): primer/launches.py.
 #pragma once
 
 #include <cassert>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 
 #include "simt/runtime.hpp"
 
@@ -24,53 +26,35 @@ bool begin_program();
 [[maybe_unused]] static const bool program_has_begun = begin_program();
 #endif
 
-// Makes it known that the function is a kernel, whose shared variables no other kernel has.
-bool add_kernel(const void* kernel);
+struct OnDevice {};  // by which shared variables of kernels are known (shared_memory.cpp)
 
-// launches.py declares a function of the kernel's parameters with this as its result, by which a
-// template's arguments are deduced, and one of several kernels of a name is chosen.
-template <auto kernel>
-struct KernelOf {
-  static inline const bool known = add_kernel(reinterpret_cast<const void*>(kernel));
-  static constexpr auto value = kernel;
-  static constexpr const bool* odr_used = &known;
-};
-
-// What stands between <<< and >>>, until the kernel's arguments have been computed.
+// What a kernel does that the host has called, until it is launched.
 struct PendingLaunch {
   const void* kernel = nullptr;
-  cudaLaunchConfig_t config;
+  void (*body)(const void* arguments) = nullptr;
+  std::shared_ptr<const void> arguments;
+  std::size_t bytes = 0;
 };
-PendingLaunch& pending_launch();
+void set_pending(PendingLaunch launch);
+bool is_on_device();
 
-template <typename... Parameters>
-void launch_pending(Parameters... arguments) {
-  const PendingLaunch launch = pending_launch();
-  using Kernel = void (*)(Parameters...);
-  cudaLaunchKernelEx(&launch.config, reinterpret_cast<Kernel>(const_cast<void*>(launch.kernel)),
-                     arguments...);
-}
-
-// The function to call with the kernel's arguments.
-template <typename... Parameters>
-auto configured(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes = 0,
-                cudaStream_t stream = nullptr) {
-  PendingLaunch& launch = pending_launch();
-  launch.kernel = reinterpret_cast<const void*>(kernel);
-  add_kernel(launch.kernel);
-  launch.config = {grid, block, shared_bytes, stream};
-  return &launch_pending<Parameters...>;
-}
-
-// The same for the kernel of which find(arguments...) tells.
-template <typename Find>
-auto configured_by(Find find, dim3 grid, dim3 block, std::size_t shared_bytes = 0,
-                   cudaStream_t stream = nullptr) {
-  return [=]<typename... Arguments>(Arguments&&... arguments) {
-    using Kernel = decltype(find(static_cast<Arguments&&>(arguments)...));
-    configured(Kernel::value, grid, block, shared_bytes,
-               stream)(static_cast<Arguments&&>(arguments)...);
+// Called by the kernel: by the host's call of it, whose arguments `body` holds, or on a lane.
+template <typename Body>
+[[gnu::noinline, gnu::no_sanitize("thread")]] void kernel(Body body) {
+  if (is_on_device()) return body({});
+  const auto run = [](const void* arguments) __attribute__((no_sanitize("thread"))) {
+    Body own = *static_cast<const Body*>(arguments);
+    own({});
   };
+  set_pending({__builtin_return_address(0), run, std::make_shared<Body>(body), sizeof body});
+}
+
+// Launches the kernel that was called last; it is an error if there is none. `may_be`: it is not.
+void launch(dim3 grid, dim3 block, std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
+            bool may_be = false);
+inline void launch_if_called(dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+                             cudaStream_t stream = nullptr) {
+  launch(grid, block, shared_bytes, stream, true);
 }
 
 // An array is reported by the name of the variable that got its address.

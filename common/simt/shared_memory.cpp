@@ -68,26 +68,20 @@ std::string prefix_of_locals(const void* function) {
   return "_ZZ" + (is_c ? std::to_string(name.size()) + name : name.substr(2)) + "E";
 }
 
-// Those that add_kernel() knows.
 std::mutex layouts_mutex;
-std::map<const void*, std::string>& prefixes_of_kernels() {
-  static auto& prefixes = *new std::map<const void*, std::string>;
-  return prefixes;
-}
 
 SharedLayout find_layout(const void* kernel) {
   SharedLayout layout;
   const std::string own_prefix = prefix_of_locals(kernel);
-  const auto& kernels = prefixes_of_kernels();
   for (const auto& symbol : symbols().thread_locals) {
     if (symbol.mangled.starts_with("_ZZ")) {
-      const bool own = symbol.mangled.starts_with(own_prefix);
       // Kernels' names end in "_kernel" here, which in a mangled name stands before the template
-      // arguments ("I") or the parameters.
-      const bool of_kernel = symbol.mangled.find("_kernel") != std::string::npos ||
-                             std::any_of(kernels.begin(), kernels.end(), [&](const auto& known) {
-                               return symbol.mangled.starts_with(known.second);
-                             });
+      // arguments ("I") or the parameters. Of a program's kernels (program.hpp) the body is a
+      // lambda expression: a "Z" more, and its parameter's type.
+      const bool in_program = symbol.mangled.find("4simt8OnDevice") != std::string::npos;
+      const bool of_kernel = in_program || symbol.mangled.find("_kernel") != std::string::npos;
+      const bool own = symbol.mangled.starts_with(own_prefix) ||
+                       (in_program && symbol.mangled.find(own_prefix.substr(2)) == 3);
       if (is_foreign(symbol.mangled) || (of_kernel && !own)) continue;
       layout.variables.push_back({local_name(symbol.mangled), symbol.offset, symbol.bytes, false});
       if (own) layout.static_bytes += symbol.bytes;
@@ -108,13 +102,6 @@ const SharedLayout& layout_of(const void* kernel) {
 }
 
 }  // namespace
-
-bool add_kernel(const void* kernel) {
-  const std::lock_guard lock(layouts_mutex);
-  auto& prefix = prefixes_of_kernels()[kernel];
-  if (prefix.empty()) prefix = prefix_of_locals(kernel);
-  return true;
-}
 
 const std::vector<SharedVariable>& shared_variables(const void* kernel) {
   return layout_of(kernel).variables;
@@ -139,6 +126,11 @@ NamedRange find_program_variable(std::uintptr_t address) {
   const Range* const variable = range_at(symbols().variables, address);
   if (!variable) return {};
   return {variable->begin, variable->end - variable->begin, demangle(variable->mangled)};
+}
+
+const void* function_of(const void* pc) {
+  const Range* const function = function_at(pc);
+  return function ? reinterpret_cast<const void*>(function->begin) : pc;
 }
 
 std::string kernel_name(const void* pc) {

@@ -31,9 +31,6 @@ struct SharedVariable {
 // function itself, those of device functions (which any kernel may call), and the dynamic arrays.
 const std::vector<SharedVariable>& shared_variables(const void* kernel);
 
-// Makes it known that the function at `kernel` is one, whatever its name.
-bool add_kernel(const void* kernel);
-
 // Bytes of static shared memory that the function of `kernel` declares.
 std::size_t static_shared_bytes(const void* kernel);
 
@@ -53,6 +50,8 @@ struct NamedRange {
 };
 NamedRange find_program_variable(std::uintptr_t address);
 
+// Where the function that holds `pc` begins.
+const void* function_of(const void* pc);
 // "csr_vector_kernel<2, double>" for the function that holds `pc`; "?" if there is none.
 std::string kernel_name(const void* pc);
 // Where the executable was loaded: subtracted from an address it gives the one in the file.

@@ -104,30 +104,27 @@ class Launches(unittest.TestCase):
             self.assertEqual(self.rewritten(text), text)
 
     def test_launches(self):
-        two = "k<<<n < 9 ? n : 9, b>>>(a), k<<<g, n > 1>>>(a)"
+        one, two = "k<<<n < 9 ? n : 9, b>>>(a)", "k<<<g, n > 1>>>(a)"
         for text, new in (
-            ("k<<<1, 2>>>(a)", "::simt::configured(k, 1, 2)(a)"),
-            ("k<float, 4><<<1,\n2>>>(a)", "::simt::configured(k<float, 4>, 1,\n2)(a)"),
-            ("k<A<B<int>>><<<g, b, 0, s>>>()", "::simt::configured(k<A<B<int>>>, g, b, 0, s)()"),
-            ("x->f[i]<<<g, b>>>(a)", "::simt::configured(x->f[i], g, b)(a)"),
-            ("if (n) (*f)<<<g, b>>>(a)", "if (n) ::simt::configured((*f), g, b)(a)"),
-            ("return ::n::k<<<g, b>>>(a)", "return ::simt::configured(::n::k, g, b)(a)"),
-            ("k<<<f<A<B<int>>>(3), b>>>(a)", "::simt::configured(k, f<A<B<int>>>(3), b)(a)"),
-            ("k<<<g, f<A<B<int>>>(3)>>>(a)", "::simt::configured(k, g, f<A<B<int>>>(3))(a)"),
-            (two, "::simt::configured(k, n < 9 ? n : 9, b)(a), ::simt::configured(k, g, n > 1)(a)"),
+            ("k<<<1, 2>>>(a)", "k(a), ::simt::launch(1, 2)"),
+            ("k<float, 4><<<1,\n2>>>(a)", "k<float, 4>\n(a), ::simt::launch(1, 2)"),
+            ("k<A<B<int>>><<<g, b, 0, s>>>()", "k<A<B<int>>>(), ::simt::launch(g, b, 0, s)"),
+            ("if (n) (*f)<<<g, b>>>(a)", "if (n) (*f)(a), ::simt::launch(g, b)"),
+            ("k<<<f<A<B<int>>>(3), b>>>(a)", "k(a), ::simt::launch(f<A<B<int>>>(3), b)"),
+            ("k<<<g, f<A<B<int>>>(3)>>>(a)", "k(a), ::simt::launch(g, f<A<B<int>>>(3))"),
+            (
+                f"{two}, {one}",
+                "k(a), ::simt::launch(g, n > 1), k(a), ::simt::launch(n < 9 ? n : 9, b)",
+            ),
+            (f"n ? a : {two}", "n ? a : k(a), ::simt::launch_if_called(g, n > 1)"),
+            (
+                "template <> __global__ void k(int* a) { *a = 1; }",
+                "template <> __attribute__((noinline)) void k(int* a) {"
+                ' ::simt::kernel([=](::simt::OnDevice) mutable { *a = 1; }); asm volatile(""); }',
+            ),
+            ("__global__ void k(int* a);", "__attribute__((noinline)) void k(int* a);"),
         ):
             self.assertEqual(self.rewritten(text), new)
-
-    def test_kernels_are_found_by_their_parameters(self):
-        plain = "__global__ void k(int* a, int n = 2) { }\nvoid f() { k<<<1, 1>>>(a, 1); }"
-        new = self.rewritten(plain)
-        self.assertIn("configured(::simt::KernelOf<k>::value, 1, 1)(a, 1)", new)
-        head = "template <typename T, int... n>"
-        kernel = f"{head}\n__global__ void k(T* a) {{ }}\nvoid f() {{ k<T><<<1, 1>>>(a); }}"
-        new = self.rewritten(kernel)
-        result = "::simt::KernelOf<static_cast<void (*)(T* a)>(k<T, n...>)>"
-        self.assertIn(f"{head} auto simt_kernel_k(T* a) -> {result}", new)
-        self.assertIn("configured(decltype(simt_kernel_k<T>(a))::value, 1, 1)(a)", new)
 
     def test_mistakes(self):
         for text, said in (
