@@ -2,8 +2,7 @@
 //   nvcc -std=c++20 -arch=native -DSPMV_CUDA -Xcompiler -fopenmp,-U__NVCC__ -I../common -lfmt -lz
 //        conjugate_gradients.cu ../common/{sparse,device}/*.cpp -o conjugate_gradients   (one line)
 //   ./conjugate_gradients MATRIX    on all GPUs (CUDA_VISIBLE_DEVICES=0,1: these two)
-// MATRIX: a file (symmetric and positive definite), or stencil3d:192x192x192,points=27 and the
-// like.
+// MATRIX: a file (symmetric and positive definite), or a grid: stencil3d:192x192x192,points=27
 //
 // Parts, ghost entries and boundary rows are those of minimal.cu. An iteration is
 //     w = A r,  gamma = r.r,  delta = r.w          each GPU for its own rows
@@ -24,10 +23,9 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cuda/atomic>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -153,9 +151,9 @@ __device__ Sums multiply(const Part& part, unsigned k, double* products) {
                                  last, column, value);
   };
   // Of a tile. Its first window begins with a whole sector: 8 columns, 32 bytes.
-  const auto first_of = [](int its_begin) { return __shfl_sync(kAll, its_begin, 0); };
-  const auto last_of = [](int its_end) { return __shfl_sync(kAll, its_end, 31); };
-  const auto load_next = [&] { load(first_of(next_begin) & ~7, last_of(next_end)); };
+  const auto load_next = [&] {
+    load(__shfl_sync(kAll, next_begin, 0) & ~7, __shfl_sync(kAll, next_end, 31));
+  };
 
   Sums sums{0, 0};
   bool has_ghosts = false;
@@ -166,13 +164,12 @@ __device__ Sums multiply(const Part& part, unsigned k, double* products) {
     row = next_row, begin = next_begin, end = next_end;
     find(i + warps);
     if (i >= interior_tiles && !has_ghosts) {
-      if (lane < part.gpus && part.neighbours >> lane & 1) {
+      if (lane < part.gpus && part.neighbours >> lane & 1)
         wait_for<cuda::thread_scope_system>(part, lane, k);
-      }
       __syncwarp();
       has_ghosts = true;
     }
-    const int first = first_of(begin), last = last_of(end);
+    const int first = __shfl_sync(kAll, begin, 0), last = __shfl_sync(kAll, end, 31);
     double sum = 0;
     int window = first & ~7;
     do {
@@ -181,11 +178,7 @@ __device__ Sums multiply(const Part& part, unsigned k, double* products) {
         const int n = window + 32 * j + lane;
         if (n >= first && n < last) products[32 * j + lane] = value[j] * r[column[j]];
       }
-      if (window + kWindow < last) {
-        load(window + kWindow, last);
-      } else {
-        load_next();
-      }
+      window + kWindow < last ? load(window + kWindow, last) : load_next();
       __syncwarp();
       const int row_end = min(end, window + kWindow);
       for (int j = max(begin, window); j < row_end; ++j) sum += products[j - window];
@@ -247,81 +240,58 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // A copy on the current GPU, which nothing frees before the program ends.
 template <typename T>
-T* to_gpu(const std::vector<T>& host, std::size_t first = 0, std::size_t count = SIZE_MAX) {
+T* to_gpu(const std::vector<T>& host) {
   T* data = nullptr;
-  count = std::min(count, host.size() - first);
-  check(cudaMalloc(&data, (count + 1) * sizeof(T)), "allocating memory");
-  check(cudaMemcpy(data, host.data() + first, count * sizeof(T), cudaMemcpyDefault), "copying");
+  check(cudaMalloc(&data, (host.size() + 1) * sizeof(T)), "allocating memory");
+  check(cudaMemcpy(data, host.data(), host.size() * sizeof(T), cudaMemcpyDefault), "copying");
   return data;
 }
 
 struct Problem {
+  std::vector<int> cuts;                // GPU g owns rows cuts[g] to cuts[g + 1] - 1
+  std::vector<unsigned> receivers;      // of each row: a bit per other GPU that reads its entry
   std::vector<Part> parts;              // a GPU each, with as many nonzeros as the others
   std::vector<device::Stream> streams;  // of each
   int blocks, threads;                  // of each grid
 };
 
-// Ready to run: x = 0, r = b. All entries of r that a GPU neither owns nor needs are NaN: one that
-// is missing or late spoils the result. Throws InputError where GPUs cannot reach each other.
+// Ready to run: x = 0, r = b. Throws InputError where GPUs cannot reach each other.
 Problem prepare(const Csr& a, const Vector& b, int gpus) {
-  Problem problem{std::vector<Part>(gpus), {}, 0, 0};
-  const std::vector<int> cuts = cut_by_nonzeros(a, gpus);
-  const std::vector<unsigned> receivers = receivers_of(a, cuts);
-  int most_tiles = 0;
+  Problem problem{cut_by_nonzeros(a, gpus), {}, std::vector<Part>(gpus), {}, 0, 0};
+  auto& [cuts, receivers, parts, streams, blocks, threads] = problem;
+  receivers = receivers_of(a, cuts);
+  int tiles = 0;  // of the GPU that has most
+  for (int g = 0; g < gpus; ++g) tiles = std::max(tiles, (cuts[g + 1] - cuts[g] + 31) / 32);
+  blocks = std::min(tiles, device::attribute(cudaDevAttrMultiProcessorCount));
+  threads = 32 * std::clamp((tiles - 1) / blocks + 1, 2, kThreads / 32);
+  const std::string fault = device::connect_devices(gpus);
+  if (!fault.empty()) throw spmv::InputError(fault);
   for (int g = 0; g < gpus; ++g) {
-    most_tiles = std::max(most_tiles, (cuts[g + 1] - cuts[g] + 31) / 32);
-  }
-  for (int g = 0; g < gpus; ++g) {
-    Part& part = problem.parts[g];
-    part.gpu = g, part.gpus = gpus, part.first = cuts[g];
-    part.rows = cuts[g + 1] - cuts[g], part.tiles = (part.rows + 31) / 32;
-    std::vector<int> tile_order(part.tiles), row_offsets(part.rows + 1);
-    std::vector<unsigned> readers(part.tiles);  // of each tile: its rows' receivers
-    Vector r(a.rows, NAN);
-    for (int i = 0; i < a.rows; ++i) {
-      const bool is_own = cuts[g] <= i && i < cuts[g + 1];
-      if (is_own) readers[(i - cuts[g]) / 32] |= receivers[i], part.neighbours |= receivers[i];
-      if (is_own || (receivers[i] >> g & 1) != 0) r[i] = b[i];
-    }
-    const int nonzero = a.row_offsets[part.first];
-    for (int i = 0; i <= part.rows; ++i) row_offsets[i] = a.row_offsets[part.first + i] - nonzero;
-    std::iota(tile_order.begin(), tile_order.end(), 0);
-    const auto interior = std::stable_partition(tile_order.begin(), tile_order.end(),
-                                                [&](int tile) { return readers[tile] != 0; });
-    part.boundary_tiles = static_cast<int>(interior - tile_order.begin());
-    for (int other = 0; other < gpus; ++other) {
-      if (other == g || device::enable_peer_access(g, other)) continue;
-      throw spmv::InputError("GPUs have no access to each other's memory");
-    }
     const device::OnDevice on(g);
-    problem.streams.emplace_back();
-    check(cudaFuncSetAttribute(solve_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               kSharedBytes),
-          "shared memory");
-    const int processors = device::attribute(cudaDevAttrMultiProcessorCount);
-    problem.blocks = std::min(g == 0 ? most_tiles : problem.blocks, processors);
-    part.read_once = 12.0 * row_offsets.back() + 40.0 * part.rows >
-                     0.75 * device::attribute(cudaDevAttrL2CacheSize);
-    part.tile_order = to_gpu(tile_order), part.row_offsets = to_gpu(row_offsets);
-    part.receivers = to_gpu(receivers, part.first, part.rows);
-    part.column_indices = to_gpu(a.column_indices, nonzero, row_offsets.back());
-    part.values = to_gpu(a.values, nonzero, row_offsets.back());
+    streams.emplace_back();
+    constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    check(cudaFuncSetAttribute(solve_kernel, kMost, kSharedBytes), "shared memory");
+    const Csr own = spmv::slice_of(a, cuts[g], cuts[g + 1]);
+    Part& part = parts[g];
+    part.gpu = g, part.gpus = gpus, part.first = cuts[g], part.rows = own.rows;
+    const unsigned* const of_rows = receivers.data() + part.first;
+    part.neighbours = std::reduce(of_rows, of_rows + part.rows, 0u, std::bit_or());
+    part.read_once =
+        12.0 * own.nnz() + 40.0 * own.rows > 0.75 * device::attribute(cudaDevAttrL2CacheSize);
+    part.tile_order = to_gpu(order_tiles(of_rows, part.rows, part.boundary_tiles));
+    part.receivers = to_gpu(receivers) + part.first;
+    part.row_offsets = to_gpu(own.row_offsets), part.column_indices = to_gpu(own.column_indices);
+    part.values = to_gpu(own.values), part.tiles = (own.rows + 31) / 32;
     for (double** v : {&part.w, &part.p, &part.s, &part.x}) *v = to_gpu(Vector(part.rows));
     part.result = to_gpu(std::vector<Result>(1));
-    double* const there = to_gpu(r);
+    double* const there = to_gpu(known_entries(b, g, cuts, receivers));
     unsigned* const arrivals = to_gpu(std::vector<unsigned>(gpus));
-    Word* const words = to_gpu(std::vector<Word>(8L * gpus * problem.blocks));
-    for (Part& other : problem.parts) {
+    Word* const words = to_gpu(std::vector<Word>(8L * gpus * blocks));
+    for (Part& other : parts) {
       other.r[g] = there, other.arrivals[g] = arrivals, other.words[g] = words;
     }
     check(cudaDeviceSynchronize(), "preparing");  // no kernel starts before all is set
   }
-  for (Part& one : problem.parts) {  // of a matrix that is not symmetric: nobody waits in vain
-    for (const Part& other : problem.parts) {
-      one.neighbours |= (other.neighbours >> one.gpu & 1) << other.gpu;
-    }
-  }
-  problem.threads = std::clamp((most_tiles - 1) / problem.blocks + 1, 2, kThreads / 32) * 32;
   return problem;
 }
 
@@ -342,8 +312,8 @@ Result solve(const Problem& problem, double limit) {
   return result;
 }
 
-Vector x_of(const Problem& problem, int rows) {
-  Vector x(rows);
+Vector x_of(const Problem& problem) {
+  Vector x(problem.cuts.back());
   for (const Part& part : problem.parts) {
     check(cudaMemcpy(&x[part.first], part.x, part.rows * 8L, cudaMemcpyDefault), "copying");
   }
@@ -362,13 +332,12 @@ int main(int argc, char** argv) try {
   const Vector b = make_b(a.rows);
   const double limit = kTolerance * kTolerance * dot(b, b);
   const Problem problem = prepare(a, b, gpus);
-  for (const Part& part : problem.parts) {
+  for (const Part& part : problem.parts)
     std::printf("GPU %d: %d rows, %d of %d tiles have boundary rows\n", part.gpu, part.rows,
                 part.boundary_tiles, part.tiles);
-  }
   const Result result = solve(problem, limit);
   if (result.iterations < 0) throw spmv::InputError("not symmetric and positive definite");
-  const double residual = residual_of(a, b, x_of(problem, a.rows));
+  const double residual = residual_of(a, b, x_of(problem));
   const bool right = residual <= 2 * kTolerance;
   std::printf("%d iterations, a sequential solver %d; |b - A x| / |b| = %.2e: %s\n",
               result.iterations, sequential_iterations(a, b, limit), residual,

@@ -35,16 +35,6 @@ void Machine::each(const std::function<void(int part)>& work) const {
   }
 }
 
-std::string Machine::reach_peers() const {
-  for (int i = 0; i < devices_ * devices_; ++i) {
-    const int from = i / devices_, to = i % devices_;
-    if (from == to || device::enable_peer_access(from, to)) continue;
-    return "GPUs " + std::to_string(from) + " and " + std::to_string(to) +
-           " have no access to each other's memory";
-  }
-  return "";
-}
-
 std::vector<double> Machine::x_of(int k) {
   std::vector<double> whole(cuts_.back());
   processes_.together([&] {
@@ -131,7 +121,7 @@ class HostMachine final : public Machine {
       if (exchanges_ && !transport_) {
         // Where two cannot, copies go through the host, as the CUDA runtime does it, and not in a
         // graph.
-        remark_ = reach_peers();
+        remark_ = device::connect_devices(devices_);
         if (!remark_.empty()) remark_ += ": entries of x go through the host", as_graph_ = false;
         transport_ = std::make_unique<Copies>(gpus_);
       }

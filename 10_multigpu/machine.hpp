@@ -47,9 +47,6 @@ class Machine {
   int device_of(int part) const;
   // Of each part of this process, its device being the current one.
   void each(const std::function<void(int part)>& work) const;
-  // Lets the devices reach each other's memory: "", or "GPUs 0 and 1 have no access to each other's
-  // memory".
-  std::string reach_peers() const;
   // The part's own vector of step k, in its order.
   virtual std::vector<double> own_x(int part, int k) = 0;
 

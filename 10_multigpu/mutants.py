@@ -125,9 +125,7 @@ RUN = """
 Vector run(int rows, int steps, int gpus) {
   Vector x(rows);
   for (int i = 0; i < rows; ++i) x[i] = std::sin(i + 1.0);
-  for (int pair = 0; pair < gpus * gpus; ++pair) {
-    if (pair / gpus != pair % gpus) spmv::device::enable_peer_access(pair / gpus, pair % gpus);
-  }
+  spmv::device::connect_devices(gpus);
   const Csr a = make_band(rows);
   const std::vector<int> cuts = cut_by_nonzeros(a, gpus);
   return iterate(make_parts(a, cuts, x), cuts, steps);
@@ -142,7 +140,7 @@ Vector run(int rows, int, int gpus) {
   const Vector b = make_b(a.rows);
   const Problem problem = prepare(a, b, gpus);
   if (solve(problem, 1e-4 * dot(b, b)).iterations < 0) throw std::runtime_error("not definite");
-  return x_of(problem, a.rows);
+  return x_of(problem);
 }
 """
 

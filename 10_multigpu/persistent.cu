@@ -63,7 +63,7 @@ class PersistentMachine final : public Machine {
   PersistentMachine(std::vector<Part> parts, const Processes& processes,
                     const PersistentOptions& options)
       : Machine(std::move(parts), processes), on_gpu_(parts_.size()) {
-    const std::string fault = reach_peers();
+    const std::string fault = device::connect_devices(devices_);
     if (!fault.empty()) throw InputError(fault + ", which stores need: use --exchange packed");
     place();
     choose_kernel(options);

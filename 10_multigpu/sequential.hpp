@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 #include "sparse/load.hpp"
 #include "sparse/rng.hpp"
+#include "sparse/row_source.hpp"
 
 using Csr = spmv::Csr<double>;
 using Vector = std::vector<double>;
@@ -49,21 +51,48 @@ inline std::vector<int> cut_by_nonzeros(const Csr& a, int gpus) {
   return cuts;
 }
 
-// Of each row a bit per other GPU that reads its entry of r. As the matrix is symmetric, those are
-// the owners of the entries that the row reads.
+// Of each row a bit per other GPU that reads its entry of r, or whose entries the row reads: the
+// same ones where the matrix is symmetric. (Where it is not, no GPU waits in vain for another.)
 inline std::vector<unsigned> receivers_of(const Csr& a, const std::vector<int>& cuts) {
-  const auto bit_of_owner = [&](int row) {
-    return 1u << (std::upper_bound(cuts.begin(), cuts.end(), row) - cuts.begin() - 1);
+  const auto owner_of = [&](int row) {
+    return std::upper_bound(cuts.begin(), cuts.end(), row) - cuts.begin() - 1;
   };
   std::vector<unsigned> receivers(a.rows);
 #pragma omp parallel for
   for (int row = 0; row < a.rows; ++row) {
+    const auto here = owner_of(row);
     for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
-      receivers[row] |= bit_of_owner(a.column_indices[j]);
+      const int column = a.column_indices[j];
+      if (cuts[here] <= column && column < cuts[here + 1]) continue;
+      std::atomic_ref(receivers[row]) |= 1u << owner_of(column);
+      std::atomic_ref(receivers[column]) |= 1u << here;
     }
-    receivers[row] &= ~bit_of_owner(row);
   }
   return receivers;
+}
+
+// The tiles of 32 rows, boundary tiles first, in which a row has receivers; how many those are.
+inline std::vector<int> order_tiles(const unsigned* receivers, int rows, int& boundary_tiles) {
+  std::vector<int> order, interior;
+  for (int row = 0; row < rows; row += 32) {
+    const auto begin = receivers + row, end = receivers + std::min(row + 32, rows);
+    (std::count(begin, end, 0u) < end - begin ? order : interior).push_back(row / 32);
+  }
+  boundary_tiles = static_cast<int>(order.size());
+  order.insert(order.end(), interior.begin(), interior.end());
+  return order;
+}
+
+// b where GPU g owns or reads the entry, else NaN: an entry that is missing or late spoils the
+// result.
+inline Vector known_entries(const Vector& b, int g, const std::vector<int>& cuts,
+                            const std::vector<unsigned>& receivers) {
+  Vector known(b.size(), NAN);
+  for (int i = 0; i < cuts.back(); ++i) {
+    const bool is_own = cuts[g] <= i && i < cuts[g + 1];
+    if (is_own || (receivers[i] >> g & 1) != 0) known[i] = b[i];
+  }
+  return known;
 }
 
 inline double dot(const Vector& a, const Vector& b) {

@@ -7,12 +7,12 @@
 
 #include <chrono>
 #include <cstring>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "../06_pcsr/one_pass/spmv/one_pass.cuh"
 #include "harness/machine_code.hpp"
+#include "harness/measure.hpp"
 #include "harness/records.hpp"
 #define CONJUGATE_GRADIENTS_AS_HEADER
 #include "conjugate_gradients.cu"
@@ -26,21 +26,6 @@ void check(ncclResult_t status) {
   if (status != ncclSuccess) throw std::runtime_error(ncclGetErrorString(status));
 }
 using device::check;
-
-// Microseconds of each of `calls` of `work` on the current GPU, after five that warm up.
-double microseconds(int calls, const std::function<void()>& work) {
-  std::chrono::steady_clock::time_point before;
-  for (int i = -5; i < calls; ++i) {
-    if (i == 0) {
-      check(cudaDeviceSynchronize(), "waiting");
-      before = std::chrono::steady_clock::now();
-    }
-    work();
-  }
-  check(cudaDeviceSynchronize(), "waiting");
-  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - before;
-  return time.count() / calls;
-}
 
 // p = r + beta p, s = w + beta s, x += alpha p, r -= alpha s: what follows the dot products.
 __global__ void update_kernel(int rows, double alpha, double beta, const double* w, double* p,
@@ -72,8 +57,6 @@ class ByHost {
     const int count = static_cast<int>(gpus_.size());
     std::vector<ncclComm_t> comms(count);
     if (count > 1) check(ncclCommInitAll(comms.data(), count, nullptr));
-    const std::vector<int> cuts = cut_by_nonzeros(a, count);
-    const std::vector<unsigned> receivers = receivers_of(a, cuts);
     for (const Part& part : problem.parts) {
       Gpu& gpu = gpus_[part.gpu];
       const device::OnDevice on(part.gpu);
@@ -91,7 +74,7 @@ class ByHost {
       for (int row = part.first; row < part.first + part.rows; ++row) {
         for (int g = 0; g < count; ++g) {
           auto& [begin, end] = ranges_[part.gpu][g];
-          if (receivers[row] >> g & 1) begin = std::min(begin, row), end = row + 1;
+          if (problem.receivers[row] >> g & 1) begin = std::min(begin, row), end = row + 1;
         }
       }
     }
@@ -137,9 +120,10 @@ class ByHost {
     double slowest = 0;
     for (const Part& part : problem_.parts) {
       const device::OnDevice on(part.gpu);
-      slowest = std::max(slowest, microseconds(50, [&] { multiply(part), update(part, 0, 0); }));
+      const auto work = [&](cudaStream_t) { multiply(part), update(part, 0, 0); };
+      slowest = std::max(slowest, spmv::time_warm(problem_.streams[part.gpu], work).median);
     }
-    return slowest;
+    return 1e3 * slowest;
   }
 
  private:
@@ -180,26 +164,18 @@ class ByHost {
   device::Pinned<double> sums_;
 };
 
-// Puts all parts back to what prepare() left: r is a copy of then.
-void restart(const Problem& problem, int rows, const std::vector<double*>& first_r) {
+// Puts all parts back to what prepare() left.
+void restart(const Problem& problem, const Vector& b) {
   for (const Part& part : problem.parts) {
     const int g = part.gpu;
     const device::OnDevice on(g);
-    check(cudaMemcpy(part.r[g], first_r[g], rows * 8L, cudaMemcpyDefault), "copying");
+    const Vector r = known_entries(b, g, problem.cuts, problem.receivers);
+    check(cudaMemcpy(part.r[g], r.data(), r.size() * 8, cudaMemcpyDefault), "copying");
     for (double* v : {part.p, part.s, part.x}) check(cudaMemset(v, 0, part.rows * 8L), "clearing");
     check(cudaMemset(part.words[g], 0, 64L * part.gpus * problem.blocks), "clearing");
     check(cudaMemset(part.arrivals[g], 0, 4L * part.gpus), "clearing");
     check(cudaDeviceSynchronize(), "preparing");
   }
-}
-
-// Bytes per second of copies on GPU 0, reads and writes counted.
-double copy_bandwidth() {
-  device::Buffer<char> from("from", 1 << 30), to("to", 1 << 30);
-  const double us = microseconds(20, [&] {
-    check(cudaMemcpyAsync(to.data(), from.data(), to.size(), cudaMemcpyDeviceToDevice), "copying");
-  });
-  return 2e6 * static_cast<double>(to.size()) / us;
 }
 
 }  // namespace
@@ -217,14 +193,7 @@ int main(int argc, char** argv) try {
   const Vector b = make_b(a.rows);
   const double limit = kTolerance * kTolerance * dot(b, b);
   const Problem problem = prepare(a, b, gpus);
-  std::vector<double*> first_r;
-  for (const Part& part : problem.parts) {
-    Vector r(a.rows);
-    const device::OnDevice on(part.gpu);
-    check(cudaMemcpy(r.data(), part.r[part.gpu], r.size() * 8, cudaMemcpyDefault), "copying");
-    first_r.push_back(to_gpu(r));
-  }
-  const double copy = copy_bandwidth();
+  const double copy = 1e9 * spmv::copy_bandwidth();  // bytes per second
   ByHost by_host(problem, a);
   // The least that an iteration of this form moves: the matrix once; r and w by the product, then
   // r, w, p, s, x read and r, p, s, x written.
@@ -244,12 +213,12 @@ int main(int argc, char** argv) try {
     double residual = 0;
     const spmv::LaunchLog log;
     for (int run = -1; run < runs; ++run) {
-      restart(problem, a.rows, first_r);
+      restart(problem, b);
       const auto before = std::chrono::steady_clock::now();
       result = drive == "persistent" ? solve(problem, limit) : by_host.solve(limit);
       const std::chrono::duration<double, std::micro> time =
           std::chrono::steady_clock::now() - before;
-      const Vector x = x_of(problem, a.rows);
+      const Vector x = x_of(problem);
       if (run < 0) {
         first = x;
         residual = residual_of(a, b, x);

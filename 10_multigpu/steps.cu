@@ -85,6 +85,7 @@ Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
   csr.column_indices.assign(a.column_indices.begin(), a.column_indices.end());
   csr.values.assign(a.values.begin(), a.values.end());
   device::available_devices(gpus);
+  device::connect_devices(gpus);
   const std::vector<int> cuts = minimal::cut_by_nonzeros(csr, gpus);
   const std::vector<minimal::Part> parts = minimal::make_parts(csr, cuts, x);
   Iteration iteration;
@@ -97,7 +98,6 @@ Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
     }
     iteration.parts.push_back(
         describe_part(copied(part.order, part.rows), part.boundary_rows, columns));
-    for (int peer = 0; peer < gpus; ++peer) device::enable_peer_access(part.gpu, peer);
     name_memory(part);
   }
   iteration.run = [=] { minimal::iterate(parts, cuts, steps); };

@@ -25,16 +25,12 @@ int available_devices(int wanted) {
   return std::min(wanted, count);
 }
 
-bool can_access_peer(int device, int peer) {
-  int can = 0;
-  check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for peer access");
-  return can != 0;
-}
-
 bool enable_peer_access(int device, int peer) {
   // Not asked for twice: compute-sanitizer reports that as an error.
   static std::set<std::pair<int, int>> enabled;
-  if (!can_access_peer(device, peer)) return false;
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for peer access");
+  if (!can) return false;
   if (enabled.count({device, peer}) > 0) return true;
   const OnDevice on(device);
   const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
@@ -45,6 +41,16 @@ bool enable_peer_access(int device, int peer) {
   }
   enabled.emplace(device, peer);
   return true;
+}
+
+std::string connect_devices(int count) {
+  for (int i = 0; i < count * count; ++i) {
+    const int from = i / count, to = i % count;
+    if (from == to || enable_peer_access(from, to)) continue;
+    return "GPUs " + std::to_string(from) + " and " + std::to_string(to) +
+           " have no access to each other's memory";
+  }
+  return "";
 }
 
 }  // namespace spmv::device

@@ -29,10 +29,11 @@ class OnDevice {
   int before_ = 0;
 };
 
-// Whether kernels and copies of `device` can use the memory of `peer`, another one.
-bool can_access_peer(int device, int peer);
-// Lets them. False: they cannot.
+// Lets kernels and copies of `device` use the memory of `peer`, another one. False: they cannot.
 bool enable_peer_access(int device, int peer);
+// The same for all pairs of the first `count` devices. "", or which two cannot: "GPUs 0 and 1 have
+// no access to each other's memory".
+std::string connect_devices(int count);
 
 // `count` elements of pinned host memory, which copies need to run beside kernels, and which
 // kernels of every device may use.
