@@ -28,6 +28,7 @@ from gpus import GPUS  # noqa: E402
 
 RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
 WIDTH = 900
+PRINTED = 690  # the width of a picture whose smallest text has 8 points in print, 7 inches wide
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
 ROOT = Path(__file__).resolve().parents[2]
 EDITED = "01_csr", "06_cut_row", "06_in_flight", "06_two_kernels", "08_states", "10_steps"
@@ -45,12 +46,12 @@ text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { fo
 .hatch { stroke: #7b879b } .soft-line { stroke: #465163 } .quiet { fill: #2a333f } }
 """
 SVG = (
-    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {{height}}" width="{WIDTH}" '
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
     'height="{height}" role="img" aria-labelledby="t d"><title id="t">{title}</title>'
     '<desc id="d">{description}</desc><style>{style}</style><defs><pattern id="hatch" width="4" '
     'height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" '
     'x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
-    f'<rect class="p" width="{WIDTH}" height="{{height}}"/>\n{{parts}}\n</svg>\n'
+    '<rect class="p" width="{width}" height="{height}"/>\n{parts}\n</svg>\n'
 )
 
 
@@ -100,6 +101,7 @@ class Row(NamedTuple):
 class Picture:
     def __init__(self, title):
         self.title, self.description, self.parts, self.height = title, "", [], 0
+        self.width = WIDTH
         self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
@@ -185,10 +187,10 @@ class Picture:
         self.height = max([self.height, *(y + side / 2 for _, y in places)])
 
     def caption(self, text):
-        """What the picture shows, below it: a line holds some 145 characters."""
+        """What the picture shows, below it."""
         text = " ".join(text.split())
         y = self.height + 16
-        for i, line in enumerate(textwrap.wrap(text, 145)):
+        for i, line in enumerate(textwrap.wrap(text, self.width * 145 // WIDTH)):
             self.small(10, y + 15 * i, line)
         self.description = f"{text} {self.description}".strip()
 
@@ -196,6 +198,7 @@ class Picture:
         return SVG.format(
             title=escape(self.title),
             description=escape(self.description),
+            width=self.width,
             height=round(self.height + 10),
             style=STYLE.strip(),
             parts="\n".join(self.parts),
@@ -833,7 +836,8 @@ def roofline(draw, scalar, vector):
 
 @picture("06_versions")
 def versions(draw):
-    """Ten versions of one pass beside cuSPARSE, on an H200"""
+    """Ten versions of one pass on an H200: the tenth is the furthest ahead of cuSPARSE"""
+    draw.width = PRINTED
     # Means of the records; where there are none, those of NOTES.md.
     story, notes = (
         (ROOT / "06_pcsr/one_pass" / name).read_text(encoding="utf-8")
@@ -849,17 +853,19 @@ def versions(draw):
         means[version] = {"f64": float(f64), "f32": float(f32 or f64)}
     hues = {"f64": colour(4), "f32": colour(22)}
     for i, (version, of) in enumerate(sorted(means.items())):
-        told = "" if f"\n{version} " in story else "*"
-        for line, (precision, hue) in enumerate(hues.items()):
-            name = f"version {version}{told}" * (line == 0)
-            bar = 0, of[precision] - 1, hue, f"{of[precision]:.2f}"
-            draw.bars(36 + 32 * i + 14 * line, name, [bar], 0.4, tall=13)
+        told, y = "" if f"\n{version} " in story else "*", 46 + 32 * i
+        draw.text(10, y + 18, f"version {version}{told}")
+        for precision, hue in hues.items():
+            width = 1500 * (of[precision] - 1)
+            draw.rect(LEFT, y, width, 13, hue, rx=1)
+            draw.text(LEFT + width + 5, y + 11, f"{of[precision]:.2f}", "ink small")
+            y += 14
+    draw.small(LEFT, 40, "1.00: as fast as cuSPARSE. To the right: faster")
     names = dict(zip(hues.values(), ("double precision", "single")))
-    draw.keys(36 + 32 * len(means) + 14, names)
+    draw.keys(46 + 32 * len(means) + 14, names)
     return """How many times as fast as the best of cuSPARSE's CSR and COO algorithms, geometric
-        mean. Versions 1 to 4 on 22 matrices, later ones on 24. Bars begin at 1, as fast as
-        cuSPARSE. *: no records were kept; as the notes report it (of versions 5 and 6 the
-        mean over both precisions)."""
+        mean. Versions 1 to 4 on 22 matrices, later ones on 24. *: no records were kept; as the
+        notes report it (of versions 5 and 6 the mean over both precisions)."""
 
 
 # --- All of them ----------------------------------------------------------------------------------

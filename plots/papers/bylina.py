@@ -20,6 +20,7 @@ LOOKS = {  # of a format: colour and mark
     **{f: (style.COLOURS[f.upper()], mark) for f, mark in zip(FORMATS, "vso^")},
 }
 SMALL = 200_000  # nonzeros of a chain in figure 11
+APART = 0.17  # marks of a row, one below the other
 PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
 
 
@@ -85,13 +86,14 @@ def panel(axes, rates, names, title, first):
     fastest in each row, are large."""
     firsts = dict(zip(names, first))
     for k, (name, (colour, mark)) in enumerate(LOOKS.items()):
-        for size, large in ((4, False), (8, True)):
+        for size, large in ((4, False), (9, True)):
             at = {
-                m: (rates[name][m], y + 0.14 * (k - 2))
+                m: (rates[name][m], y + APART * (k - 2))
                 for y, m in enumerate(names)
                 if m in rates[name] and (name in firsts.get(m, ())) == large
             }
             look = {"markersize": size, "zorder": 3 if large else 2}
+            look |= {"markeredgecolor": "white"} if large else {}
             style.points(axes, at, dict.fromkeys(at, "file"), colour, mark, name, **look)
     axes.set(xscale="log", title=title, xlabel="GFLOP/s")
     axes.margins(x=0.1)
@@ -144,7 +146,7 @@ def picture(number, table, keep, title):
         panel(right, own, names, data.device, now)
         for (precision, f), of in found.items():
             if precision == "f32":
-                at = [list(LOOKS).index(f) * 0.14 - 0.28 + names.index(m) for m in of]
+                at = [names.index(m) + APART * (list(LOOKS).index(f) - 2) for m in of]
                 ends = [[gflops(r, "warm", end) for r in of.values()] for end in ("upper", "lower")]
                 right.hlines(at, *ends, color=LOOKS[f][0], linewidth=1)
         for axes in (left, right):
@@ -154,7 +156,7 @@ def picture(number, table, keep, title):
             (style.sample(mark, colour), "CPU" if f == "cpu" else f.upper())
             for f, (colour, mark) in LOOKS.items()
         ]
-        large = style.sample("o", markersize=8), "large: fastest of the row, or a tie"
+        large = style.sample("o", markersize=8), "large: fastest format, or a tie"
         style.legend(figure, [*entries, large])
         gaps.remark(
             f"Large: the fastest of the formats in a row, and what ties with it: {said(then)} on a {GPU}; {said(now) or 'not measured'} here. "

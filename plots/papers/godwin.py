@@ -101,7 +101,7 @@ def by_dof(found):
 
 
 def two_panels(message, unit):
-    figure = style.new_figure(3.5, message)
+    figure = style.new_figure(3.7, message)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, precision in zip(panels, style.PRECISIONS):
         axes.axhline(1, color=style.BLACK, linewidth=0.8)
@@ -133,7 +133,7 @@ def figure7(data, gaps):
         axes, named = panels[precision], rival == "DIA"  # which the title names
         if named:
             ends = ([end(ratios) for ratios in of.values()] for end in (min, max))
-            axes.fill_between(dofs, *ends, color=colour, alpha=0.15, linewidth=0)
+            band = axes.fill_between(dofs, *ends, color=colour, alpha=0.15, linewidth=0)
         look = {"marker": mark, "color": colour, "linewidth": 1 + named, "markersize": 4.5}
         axes.plot(dofs, means, **look)
         place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
@@ -141,8 +141,10 @@ def figure7(data, gaps):
         axes.annotate(f"over {rival}", (dofs[-1], means[-1]), **look)
         axes.set_xlim(0.7, dofs[-1] + 2)
         axes.set_xticks(dofs)
+    marks = style.sample("o", line="-"), f"means of {len(every)} grids"
+    style.legend(figure, [marks, (band, "over DIA, from the least grid to the greatest")])
     gaps.remark(
-        f"{data.device}, warm. Marks: arithmetic means of {len(every)} grids ({', '.join(every)}); band: DIA, from the least grid to the greatest. "
+        f"{data.device}, warm. Means: arithmetic, of {', '.join(every)}. "
         "CDS: the paper's, cds_texture. DIA and ELL: ours, of step 08; the paper's DIA was Cusp's. CSR: cuSPARSE's fastest, which PETSc's is today. "
         f"{GENERATED} Of a format that takes over half of the L2 only a part stays there, so that CDS gains most where the L2 still holds it and no longer DIA."
     )
@@ -160,7 +162,6 @@ def figure8(data, gaps):
         "bandwidth of CDS / of DIA",
     )
     for (precision, axes), count in zip(panels.items(), (single, double)):
-        axes.axvspan(0.5, 1.5, color=style.GREY, alpha=0.25, linewidth=0)
         axes.set_title(f"{style.PRECISIONS[precision]}: above 1.0 at {count} points")
         found = over(gaps, every, precision, "DIA", bandwidth, "cold")
         for grid, of in found.items():
@@ -169,8 +170,8 @@ def figure8(data, gaps):
             smaller = grid == next(other for other in found if other.startswith(kind))
             look = {"marker": mark, "color": colour, "markersize": 4.5}
             label = f"{kind[-2]}-D, {sizes.replace('x', ' × ')}"
+            of.pop(1, None)
             axes.plot(of.keys(), of.values(), "--" if smaller else "-", label=label, **look)
-        axes.set_xlim(left=0.5)
     bottom, top = axes.get_ylim()
     for axes in panels.values():
         axes.axhspan(1, top, color=style.GREEN, alpha=0.1, linewidth=0)
@@ -180,7 +181,7 @@ def figure8(data, gaps):
     style.legend(figure, list(zip(handles, labels)))
     gaps.remark(
         f"{data.device}. CDS: the paper's, cds_texture. DIA: ours, of step 08; the paper's was Cusp's. Cold: the L2 is flushed before each product. "
-        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. Grey: at 1 degree of freedom the two are one format; the titles count the others. Dashed: the smaller grids. {GENERATED}"
+        f"Each format's own bytes over its time: a higher bandwidth is not a faster format. At 1 degree of freedom the two are one format, which is not drawn. {GENERATED}"
     )
     return figure
 

@@ -8,7 +8,7 @@ from ours import by_step
 from records import ROOT, code_note, gflops, short
 
 sys.path.append(str(ROOT / "common" / "watch"))
-from pictures import WIDTH, Picture  # noqa: E402
+from pictures import PRINTED, Picture  # noqa: E402
 
 FOLDER = "plots/figures/ladder"
 # What is drawn, and in which words it is told: rows of one length, and a few very long ones.
@@ -66,15 +66,16 @@ def heading(step):
 def draw(data, step):
     best = measured(data)
     picture = Picture(heading(step))
-    top, bottom, slot = 52, 136, 38
+    picture.width = PRINTED
+    top, bottom, slot = 52, 136, 28
     told = []
     for panel, (kind, of) in enumerate(best.items()):
-        left = 14 + panel * (WIDTH / 2)
+        left = 10 + panel * PRINTED / 2
         highest = max(map(gflops, of.values()))
         head = f"{kind}, {short(KINDS[kind])}: GFLOP/s on an {data.device}"
         picture.text(left, 42, head, "soft small")
         for place, rung in enumerate((*STEPS, 0)):
-            x = left + place * slot
+            x = left + place * slot + 16 * (rung == 0)
             middle = x + slot / 2 - 2
             here = rung == step
             if here:
@@ -102,10 +103,10 @@ def draw(data, step):
     ]
     lines += ["A dash: unsuitable. Dots: the short path, 90 minutes."]
     lines += code_note([record for of in best.values() for record in of.values()])
-    for k, line in enumerate(filter(None, lines)):
-        picture.text(10, bottom + 43 + 15 * k, line, "soft small")
+    picture.height += 10  # of the dots
     picture.add("style", LOOK)
-    picture.description = f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}. {kernels(best, step)} {gain(best, step)}"
+    picture.description = f"GFLOP/s of the fastest kernel of each step. {'. '.join(told)}."
+    picture.caption(" ".join(filter(None, lines)))
     return picture.svg()
 
 

@@ -122,15 +122,17 @@ def copy_share(data, gaps):
                 text = f"{middle[precision, step]:.0f}% ({len(of)})"
                 style.at_edge(axes, y + up, text, True, fontweight=weights[precision])
     style.head(axes, "median (matrices)")
-    axes.set(xlim=(0, 100), xlabel=f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2")
+    files = sum(data.source(name) == "file" for name in names)
+    said = f"{len(names)} matrices, real files among them: {files}"
+    unit = f"% of the bandwidth of a copy, {copy:.0f} GB/s; cold L2; {said}"
+    axes.set(xlim=(0, 100), xlabel=unit)
     style.rows(axes, [names_of[s] + " (refuses some)" * (s in (8, 9)) for s in steps])
     for step, label in zip(steps, axes.get_yticklabels()):  # bold: what the title compares
         label.set_fontweight("bold" if step in (best, 0) else "normal")
     boxes = [(style.hollow(colour), style.PRECISIONS[p]) for p, colour in style.PRECISE.items()]
     style.legend(figure, [*boxes, (style.sample(), style.BOX)])
-    files = sum(data.source(name) == "file" for name in names)
     gaps.remark(
-        f"{data.device}. Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y; {files} of these {len(names)} matrices {'is a real file' if files == 1 else 'are real files'}, "
+        f"{data.device}. Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y; {said}; "
         f"{sum(data.source(name) == 'generated' for name in names)} are generated, the others stand-ins. Bytes: the matrix in the kernel's format and x read once, y written once; what a kernel adds, as PCSR its array "
         "of products, is not counted. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes."
     )
@@ -194,12 +196,16 @@ def ladder(data, gaps):
             gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"
         )
         ladder_panel(axes, best, baseline, first[kind], names)
-        axes.set_title(f"{kind}\n100% = {baseline:.0f} GFLOP/s")
+        of = style.SOURCES.get(data.source(KINDS[kind]), "generated")
+        axes.set_title(f"{kind} ({of})\n100% = {baseline:.0f} GFLOP/s")
     axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
     axes.set_xticks(range(0, 151, 50))
-    figure.supxlabel(
-        "GFLOP/s in % of the row-free CSR baseline (dashed; not a limit)", fontsize=style.SMALLEST
-    )
+    unit = "GFLOP/s in % of the row-free CSR baseline"
+    figure.supxlabel(unit, fontsize=style.SMALLEST)
+    looks = [style.sample("s", colour, markersize=7) for colour in (style.BLUE, style.BLACK)]
+    looks.append(style.sample(line="--"))
+    told = ("fastest of all, or a tie", "cuSPARSE", "row-free baseline, not a limit")
+    style.legend(figure, list(zip(looks, told)))
     ladder_notes(data, gaps, every)
     for name, of in zip(names, shown.values()):
         gaps.shows(name, of)
@@ -218,7 +224,7 @@ def ladder_notes(data, gaps, every):
         names = ", ".join(r["kernel"] for r in best.values())
         kernels.append(f"{kind}: {short(KINDS[kind])} ({source}), {names}")
     gaps.remark(
-        f"{data.device}, f64, warm. The best kernel of each step; blue: the fastest of all, and what ties with it; black: cuSPARSE; lines on the bars: spread. The row-free baseline streams values and column "
+        f"{data.device}, f64, warm. The best kernel of each step; lines on the bars: spread. The row-free baseline streams values and column "
         "indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix"
         + f", or is not measured yet: {'; '.join(missing)}" * bool(missing)
         + "."
@@ -297,17 +303,14 @@ def speedup_panel(axes, classes, data):
     for y, of in enumerate(classes.values()):
         for k, (source, fill) in enumerate(FILLED.items()):
             if ratios := [r for name, (r, *_) in of.items() if source_of(data, name) == source]:
-                style.box(axes, y + 0.27 * (k - 1), ratios, 0.2, fill=fill)
-        lines = ["not measured yet"]
+                style.box(axes, y + 0.22 * k - 0.12, ratios, 0.17, fill=fill)
+        told = "not measured yet"
         if ratios := [r for r, *_ in of.values()]:
             ahead = sum(r > 1 and not is_tie(own, rival) for r, own, rival in of.values())
-            lines = [
-                f"mean of all {geometric_mean(ratios):.2f}",
-                f"ahead on {ahead} of {len(of)}",
-                f"worst {min(ratios):.2f}",
-            ]
-        for line, (text, weight) in enumerate(zip(lines, ("bold", "normal", "normal"))):
-            style.at_edge(axes, y + 0.27 * (line - 1), text, fontweight=weight)
+            told = f"all: mean {geometric_mean(ratios):.2f}, "
+            told += f"ahead on {ahead} of {len(of)}, worst {min(ratios):.2f}"
+        behind = {"facecolor": style.BAND if y % 2 else "white", "edgecolor": "none", "pad": 1}
+        style.at_edge(axes, y - 0.34, told, fontweight="bold", bbox=behind)
     style.bands(axes, len(classes))
     axes.axvline(1, color=style.BLACK, linewidth=0.8)
 
@@ -326,16 +329,15 @@ def speedup(fixed):
         long = [r for r, *_ in every["f64"].get(longest, {}).values()]
         message = f"On an {device} {COMPARED[fixed]} is"
         if long:
-            message += f" {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest.replace(' us', ' µs')}, in double precision"
-        figure = style.new_figure(3.6, message)
+            message += f" in the mean {geometric_mean(long):.2f} times as fast as {RIVAL[fixed]} on products {longest.replace(' us', ' µs')}, in double precision"
+        figure = style.new_figure(4.2, message)
         panels = figure.subplots(1, 2, sharex=True, sharey=True)
         for axes, (precision, words) in zip(panels, style.PRECISIONS.items()):
             classes = {time: every[precision].get(time, {}) for time in TIME_CLASSES}
             speedup_panel(axes, classes, data)
-            axes.set(title=words, xscale="log", xlabel=f"time of cuSPARSE / {COMPARED[fixed]}")
+            unit = f"time of cuSPARSE / {COMPARED[fixed]}\n(right of 1: ours is faster)"
+            axes.set(title=words, xscale="log", xlabel=unit)
             style.rows(axes, [f"products\n{time}".replace(" us", " µs") for time in TIME_CLASSES])
-        low, high = axes.get_xlim()
-        axes.set_xlim(low, high * (high / low) ** 0.6)  # room for the numbers
         for axes in panels:
             style.decimal(axes.xaxis)
         names = gaps.without_names
@@ -449,7 +451,12 @@ def profile(data, gaps):
     for label, (_, colour, dashes, width) in PROFILED.items():
         look = {"color": colour, "linestyle": dashes, "linewidth": width}
         style.profile(axes, [f[label] for f in of.values() if label in f], len(of), LIMIT, **look)
-    axes.set(xscale="log", xlim=(0.99, LIMIT), ylim=(0, 101), xlabel="time / time of the fastest")
+    axes.set(
+        xscale="log",
+        xlim=(0.99, LIMIT),
+        ylim=(0, 101),
+        xlabel="time / time of the fastest (the further left and up a curve, the better)",
+    )
     axes.set_ylabel(f"% of the {said[first]} within that factor")
     axes.set_xticks([], minor=True)
     axes.set_xticks(ticks := [1, 1.2, 1.5, 2, 3, 5, LIMIT], map(str, ticks))

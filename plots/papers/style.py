@@ -16,6 +16,7 @@ CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, GREY, BLACK]
 THEIRS, OURS, CUSPARSE = VERMILLION, BLUE, BLACK
 COLOURS = {"COO": SKY, "CSR": ORANGE, "ELL": GREEN, "HYB": PURPLE, "DIA": BLUE}
 PRECISE = {"f32": GREY, "f64": BLUE}
+BAND = "#f3f3f3"  # of every second row
 COMMAND = "make bench SET=full"
 NOT_YET = f"is not measured yet: `{COMMAND}`."  # what a dash in a table is
 PRECISIONS = {"f32": "single precision", "f64": "double precision"}
@@ -210,7 +211,10 @@ def middle_half(values):
 
 def box(axes, y, values, height=0.44, colour=BLACK, fill="white"):
     """A row of a chart: a line from the least to the greatest, a box for the middle half, a stroke
-    for the median."""
+    for the median; a dot where there is one value."""
+    if len(values) == 1:
+        look = {**MARK, "markerfacecolor": fill, "color": colour}
+        return axes.plot(values, [y], "o", label="_median", **look)
     low, centre, high = middle_half(values)
     axes.plot([min(values), max(values)], [y, y], color=GREY, linewidth=0.9, zorder=1)
     look = {"facecolor": fill, "edgecolor": colour, "linewidth": 0.9, "zorder": 2}
@@ -265,7 +269,7 @@ def at_edge(axes, y, text, outside=False, **look):
 def bands(axes, count):
     """Every second of so many rows is grey."""
     for y in range(1, count, 2):
-        axes.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", linewidth=0, zorder=0, label="_row")
+        axes.axhspan(y - 0.5, y + 0.5, color=BAND, linewidth=0, zorder=0, label="_row")
 
 
 def head(axes, text):
@@ -305,20 +309,19 @@ def against_rivals(data, gaps, names, own, rivals, said, gpu, message):
             mean, greatest = said[rival, precision]
             axes.plot([mean, greatest or mean], [y - 0.27] * 2, color=THEIRS, linewidth=1)
             axes.plot(mean, y - 0.27, "D", color=THEIRS, label="_theirs", **MARK)
-            at_edge(axes, y - 0.27, f"mean {mean:.2f}", color="#9c4400")
+            at_edge(axes, y - 0.27, f"mean {mean:.2f}", True, color="#9c4400")
             if ratios := data.speedups(names, precision, *own.values(), patterns):
                 box(axes, y + 0.05, list(ratios.values()), 0.26, OURS)
                 files_below(axes, y + 0.29, ratios, data)
                 mean, middle = fmean(ratios.values()), middle_half(list(ratios.values()))[1]
                 axes.plot(mean, y + 0.05, "D", color=OURS, label="_mean", zorder=4, **MARK)
-                text = f"mean {mean:.2f}, median {middle:.2f}"
-                at_edge(axes, y + 0.29, text, color=OURS, fontweight="bold")
+                text = f"mean {mean:.2f}\nmedian {middle:.2f}"
+                at_edge(axes, y + 0.16, text, True, color=OURS, fontweight="bold")
         axes.axvline(1, color=BLACK, linewidth=0.8)
-        axes.set(xscale="log", title=PRECISIONS[precision], xlabel="times as fast as the rival")
+        unit = "slower  ←  times as fast as the rival  →  faster"
+        axes.set(xscale="log", title=PRECISIONS[precision], xlabel=unit)
         rows(axes, list(rivals))
     to_most = ", line to the greatest" * any(greatest for _, greatest in said.values())
-    low, high = axes.get_xlim()
-    axes.set_xlim(low, high * (high / low) ** 0.55)  # room for the numbers
     for axes in figure.axes:
         decimal(axes.xaxis)
     entries = [(sample("D", THEIRS), f"{gpu}: mean{to_most}")]
