@@ -16,12 +16,8 @@ Machine::Machine(std::vector<Part> parts, const Processes& processes)
     : processes_(processes),
       here_(processes.here(parts.size())),
       parts_(std::move(parts)),
-      cuts_(parts_.size() + 1) {
+      cuts_(parts_[here_.front()].cuts) {
   processes_.together([&] { devices_ = processes_.devices(static_cast<int>(here_.size())); });
-  std::vector<Index> rows;
-  for (const Part& part : parts_) rows.push_back(part.rows());
-  processes_.gather(rows);
-  std::partial_sum(rows.begin(), rows.end(), cuts_.begin() + 1);
 }
 
 int Machine::device_of(int part) const {
@@ -50,9 +46,6 @@ std::vector<double> Machine::x_of(int k) {
 
 int Processes::devices(int parts_here) const {
   return device::available_devices(parts_here);
-}
-std::unique_ptr<Transport> Processes::make_transport() const {
-  return nullptr;
 }
 
 // --- Steps for which the host asks ---------------------------------------------------------------
@@ -123,7 +116,7 @@ class HostMachine final : public Machine {
         // graph.
         remark_ = device::connect_devices(devices_);
         if (!remark_.empty()) remark_ += ": entries of x go through the host", as_graph_ = false;
-        transport_ = std::make_unique<Copies>(gpus_);
+        transport_ = std::make_shared<Copies>(gpus_);
       }
     });
   }
@@ -186,25 +179,21 @@ class HostMachine final : public Machine {
   // with another GPU, keeps one waiting.
   std::vector<double> time_each(int steps) override {
     if (!as_graph_) return {};
-    std::vector<device::Event> begin, end;
-    each_gpu([&](StepOnGpu&) {
-      begin.emplace_back();
-      end.emplace_back();
-    });
     queue_step(0);
     wait();
     const Graph graph = capture([&] {
-      each_gpu([&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); });
+      each_gpu([&](StepOnGpu& gpu) { gpu.began.record_time(gpu.main); });
       queue_products(0);
-      each_gpu([&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
+      each_gpu([&](StepOnGpu& gpu) { gpu.ended.record_time(gpu.main); });
     });
     std::vector<double> milliseconds(gpus_.size(), 0);
     for (int step = -1; step < steps; ++step) {  // the first does not count
       launch(graph);
       wait();
-      for (std::size_t p = 0; p < gpus_.size() && step >= 0; ++p) {
-        milliseconds[p] += end[p].milliseconds_since(begin[p]) / steps;
-      }
+      if (step < 0) continue;
+      each_gpu([&](StepOnGpu& gpu) {
+        milliseconds[gpu.number] += gpu.ended.milliseconds_since(gpu.began) / steps;
+      });
     }
     return milliseconds;
   }
@@ -267,7 +256,7 @@ class HostMachine final : public Machine {
 
   bool exchanges_, as_graph_;
   AllGpus gpus_;
-  std::unique_ptr<Transport> transport_;  // null for kNone
+  std::shared_ptr<Transport> transport_;  // null for kNone
   Graph graph_;                           // of kGraphSteps steps
 };
 

@@ -68,29 +68,24 @@ std::unique_ptr<Machine> make_machine(std::vector<Part> parts, const Kernel& ker
 
 // --- Persistent kernels --------------------------------------------------------------------------
 
-enum class PersistentKernel {
-  kBest,  // kRows where the rows of all parts suit it, else kTiles
-  kRows,  // a fixed number of lanes per row
-  kTiles  // as many rows and nonzeros per warp
-};
-
 // persistent_part.cuh: the arguments of a kernel.
 template <typename T>
 struct PartsHere;
 
 // What tests choose; the machine does else.
 struct PersistentOptions {
-  PersistentKernel kernel = PersistentKernel::kBest;
-  int lanes_per_row = 0;                                     // a power of two up to 32
+  // A power of two up to 32, or 0: tiles, as many rows and nonzeros per warp. kBest: lanes where
+  // the rows of all parts suit them.
+  static constexpr int kBest = -1;
+  int lanes_per_row = kBest;
   int blocks = 0;                                            // of each part
   unsigned most_polls = 1 << 22;                             // of a wait before it is given up
   void (*function)(PartsHere<double>, int steps) = nullptr;  // in the place of the kernel
 };
 
-// The parts are those of prepare(..., Exchange::kStores, processes). Several processes are on one
-// machine, each with a GPU of its own. remark() is what the machine has chosen: "persistent: 2
-// lanes per row", "persistent: tiles". Throws InputError where two GPUs cannot reach each other's
-// memory.
+// The parts are those of prepare(..., Exchange::kStores, processes), all in one process. remark()
+// is what the machine has chosen: "persistent: 2 lanes per row", "persistent: tiles". Throws
+// InputError where two GPUs cannot reach each other's memory.
 std::unique_ptr<Machine> make_persistent(std::vector<Part> parts,
                                          const Processes& processes = kOneProcess,
                                          const PersistentOptions& options = {});

@@ -41,8 +41,8 @@ struct Way {
   const Kernel* kernel = nullptr;
 
   std::vector<PartShape> parts = {};
-  int devices = 0;  // fewer than parts: these share them
-  std::string drive = {}, remark = {};
+  std::unique_ptr<Machine> machine = {};
+  bool shares_gpus = false;                 // has fewer than parts
   std::set<std::string> functions = {};     // that a step launches
   std::optional<Quartiles> step = {};       // milliseconds
   std::optional<double> one_gpu_step = {};  // of the same kernel
@@ -97,7 +97,6 @@ class Measurement {
                           nonzeros_.insert(nonzeros_.end(), lengths.size(), 0), std::plus<>(), 0LL);
       x_ = first_x(rows_->cols(), arguments_.run.seed);
     });
-    if (processes_.number() != 0) return;
     print_matrix(std::cout, facts());
   }
 
@@ -148,19 +147,16 @@ class Measurement {
   }
 
   void measure(Way way) {
-    if (processes_.number() == 0) {
-      fmt::print("{}{} {}{}, equal {} (PCSR-{}), {}, {}\n", is_of_ranks() ? "" : "\n", way.gpus,
-                 part_word(), way.gpus == 1 ? "" : "s", way.partition,
-                 way.partition == "rows" ? "I" : "II",
-                 way.iterates() ? fmt::format("exchange {}, {} steps", way.exchange, options_.steps)
-                                : "no exchange: products of one x",
-                 way.kernel->info.name);
-    }
+    fmt::print("{}{} {}{}, equal {} (PCSR-{}), {}, {}\n", is_of_ranks() ? "" : "\n", way.gpus,
+               part_word(), way.gpus == 1 ? "" : "s", way.partition,
+               way.partition == "rows" ? "I" : "II",
+               way.iterates() ? fmt::format("exchange {}, {} steps", way.exchange, options_.steps)
+                              : "no exchange: products of one x",
+               way.kernel->info.name);
     run(way);
-    if (processes_.number() != 0) return;
     print(way);
     // Times of parts that share a GPU are no record.
-    if (!arguments_.json.empty() && !(way.devices < way.gpus && measures_)) record(way);
+    if (!arguments_.json.empty() && !(way.shares_gpus && measures_)) record(way);
   }
 
   void run(Way& way) {
@@ -177,46 +173,45 @@ class Measurement {
       for (const Halo& halo : part.halos) shape.fetched += halo.count();
     }
     processes_.gather(way.parts);
-    const auto machine = make_machine(std::move(parts), *way.kernel, exchange, processes_);
-    way.devices = is_of_ranks() ? way.gpus : machine->devices();
-    way.drive = machine->drive();
-    way.remark = machine->remark();
+    way.machine = make_machine(std::move(parts), *way.kernel, exchange, processes_);
+    Machine& machine = *way.machine;
+    way.shares_gpus = !is_of_ranks() && machine.devices() < way.gpus;
 
     // One step; then as many as are asked for.
-    machine->start(x_);
+    machine.start(x_);
     {
       const LaunchLog log;
-      machine->run(1);
+      machine.run(1);
       way.functions = log.functions();
     }
-    verify_own_rows(machine->x_of(1), 1, x_);
-    if (measures_) way.busy_ms = machine->time_each(kBusySteps);
-    const double factor = way.iterates() ? find_factor(*machine) : 1;
-    machine->keep_factor(factor);
+    verify_own_rows(machine.x_of(1), 1, x_);
+    if (measures_) way.busy_ms = machine.time_each(kBusySteps);
+    const double factor = way.iterates() ? find_factor(machine) : 1;
+    machine.keep_factor(factor);
     Vector times;
     for (int sample = -1; sample < (measures_ ? kSamples : 0); ++sample) {
-      machine->start(x_);
+      machine.start(x_);
       Vector milliseconds(static_cast<std::size_t>(processes_.count()));
-      milliseconds[processes_.number()] = machine->run(options_.steps);
+      milliseconds[processes_.number()] = machine.run(options_.steps);
       processes_.gather(milliseconds);
       if (sample < 0) continue;  // it warms up
       times.push_back(*std::max_element(milliseconds.begin(), milliseconds.end()) / options_.steps);
     }
     if (measures_) way.step = quartiles(times);
-    const Vector last = machine->x_of(options_.steps);
+    const Vector last = machine.x_of(options_.steps);
     processes_.together([&] {
       if (!way.iterates() || std::isfinite(norm_of(last))) return;
       throw InputError(fmt::format(
           "after {} steps x is beyond the range of f64: use fewer (--iterate)", options_.steps));
     });
-    verify_own_rows(last, factor, way.iterates() ? machine->x_of(options_.steps - 1) : x_);
+    verify_own_rows(last, factor, way.iterates() ? machine.x_of(options_.steps - 1) : x_);
     way.checksum = checksum_of(last);
 
-    const std::pair key(way.kernel->info.name, way.iterates());
-    if (way.gpus == 1 && measures_) {
-      one_gpu_step_[key] = way.step->median;
-    } else if (one_gpu_step_.contains(key)) {
-      way.one_gpu_step = one_gpu_step_[key];
+    std::optional<double>& one = one_gpu_step_[{way.kernel->info.name, way.iterates()}];
+    if (way.gpus > 1) {
+      way.one_gpu_step = one;
+    } else if (measures_) {
+      one = way.step->median;
     }
   }
 
@@ -252,10 +247,10 @@ class Measurement {
   // --- Results ----------------------------------------------------------------------------------
 
   void print(const Way& way) const {
-    if (!way.remark.empty()) fmt::print("  {}\n", way.remark);
-    if (way.devices < way.gpus) {
+    if (!way.machine->remark().empty()) fmt::print("  {}\n", way.machine->remark());
+    if (way.shares_gpus) {
       fmt::print("  {} parts on fewer GPUs ({}): right, but times say nothing about scaling\n",
-                 way.gpus, way.devices);
+                 way.gpus, way.machine->devices());
     }
     const bool has_busy = !way.busy_ms.empty();
     fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", part_word(), "rows", "nonzeros",
@@ -267,10 +262,10 @@ class Measurement {
                  has_busy ? fmt::format("{:>12.1f}", 1e3 * way.busy_ms[p]) : "");
     }
     if (way.step) {
-      fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", way.drive, 1e3 * way.step->median,
-                 1e3 * way.step->lower, 1e3 * way.step->upper);
+      fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", way.machine->drive(),
+                 1e3 * way.step->median, 1e3 * way.step->lower, 1e3 * way.step->upper);
     }
-    if (way.one_gpu_step && way.devices == way.gpus) {
+    if (way.one_gpu_step && !way.shares_gpus) {
       fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us\n",
                  100 * *way.one_gpu_step / (way.gpus * way.step->median), 1e3 * *way.one_gpu_step);
     }
@@ -298,7 +293,7 @@ class Measurement {
       if (!way.busy_ms.empty()) line["parts"].back()["busy_ms"] = way.busy_ms[p];
     }
     if (way.iterates()) line["norm"] = "first";  // older records have one of each step
-    if (way.step) line["step_ms"][way.drive] = to_json(*way.step);
+    if (way.step) line["step_ms"][way.machine->drive()] = to_json(*way.step);
     if (way.one_gpu_step) line["one_gpu_step_ms"] = *way.one_gpu_step;
     if (measures_) records.add_code(way.functions);
     records.append_to(arguments_.json);
@@ -314,7 +309,8 @@ class Measurement {
   std::vector<Index> cuts_;
   std::vector<int> here_;
   std::vector<Csr<double>> slices_;
-  std::map<std::pair<std::string, bool>, double> one_gpu_step_;  // by kernel; whether it iterates
+  // By kernel; whether it iterates.
+  std::map<std::pair<std::string, bool>, std::optional<double>> one_gpu_step_;
 };
 
 }  // namespace

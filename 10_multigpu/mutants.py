@@ -16,8 +16,6 @@ MINIMAL, FAST, SOLVER = "minimal.cu", "persistent.cuh", "conjugate_gradients.cu"
 # NAME: FILE, then lines with - and, in their place, with +.
 MISTAKES = """
 no_mistake: minimal.cu
--int argc
-+int argc
 flag_before_data: minimal.cu
 -    multiply(0, part.boundary_rows);
 -    grid.sync();
@@ -82,8 +80,6 @@ one_buffer_of_rows: persistent.cuh
 -T element(int column) { return x[column]; }
 +T element(int column) { return (column < part.rows ? x : part.x[0])[column]; }
 solver: conjugate_gradients.cu
--struct Sums {
-+struct Sums {
 solver_relaxed_word: conjugate_gradients.cu
 -(bits >> i % 2 * 32 & kAll), cuda::memory_order_release)
 +(bits >> i % 2 * 32 & kAll), cuda::memory_order_relaxed)
@@ -104,23 +100,6 @@ solver_no_wait_for_ghosts: conjugate_gradients.cu
 +(void)k
 """
 
-HEAD = """// Made by mutants.py.
-#pragma once
-#include <cooperative_groups.h>
-#include <cuda_runtime.h>
-#include <algorithm>
-#include <cmath>
-#include <cuda/atomic>
-#include <stdexcept>
-#include <string>
-#include <vector>
-#include "HERE/../06_pcsr/one_pass/spmv/rows.cuh"
-#include "HERE/../06_pcsr/one_pass/spmv/agent.cuh"
-#include "HERE/../common/device/devices.hpp"
-#include "HERE/../common/device/launch.hpp"
-#include "HERE/persistent_part.cuh"
-#include "HERE/sequential.hpp"
-"""
 RUN = """
 Vector run(int rows, int steps, int gpus) {
   Vector x(rows);
@@ -148,7 +127,7 @@ Vector run(int rows, int, int gpus) {
 def mistakes():
     """(name, file, [[old, new], ...]) of each."""
     for text in re.split(r"\n(?=\w)", MISTAKES)[1:]:
-        head, lines = text.split("\n", 1)
+        head, _, lines = text.partition("\n")
         name, file = head.split(": ")
         pairs = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n?)+)", lines + "\n", re.M)
         yield name, file, [[re.sub("^.", "", t.strip("\n"), flags=re.M) for t in p] for p in pairs]
@@ -176,7 +155,7 @@ def body(file, text):
 
 def main():
     directory = Path(sys.argv[1]).resolve()
-    print(HEAD.replace("HERE", str(directory)))
+    print("// Made by mutants.py.")
     for name, file, changes in mistakes():
         text = (directory / file).read_text(encoding="utf-8")
         for old, new in changes:

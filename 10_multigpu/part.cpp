@@ -82,8 +82,6 @@ Index border_by_nonzeros(const std::vector<long long>& nonzeros, int p, int part
 
 }  // namespace
 
-const Processes kOneProcess;
-
 Cuts cut(Partition partition, const std::vector<long long>& nonzeros, int parts) {
   const auto rows = static_cast<long long>(nonzeros.size()) - 1;
   Cuts cuts{0};
@@ -107,6 +105,7 @@ std::vector<Part> prepare(const std::vector<Csr<double>>& slices, const Cuts& cu
   // Each part tells every owner where its ghost entries begin, and which columns it needs.
   Lists lists(slices.size(), std::vector<std::vector<Index>>(slices.size()));
   each([&](int p, Part& part) {
+    part.cuts = cuts;
     part.first_row = cuts[p];
     part.order.resize(slices[p].rows);
     std::iota(part.order.begin(), part.order.end(), Index{0});

@@ -67,6 +67,7 @@ struct Send {
 // owner by owner, in the order in which their owner has them. With kNone the local x is all of x,
 // all rows are interior ones, and keep their order.
 struct Part {
+  std::vector<Index> cuts;  // of the matrix (see prepare())
   Index first_row = 0;
   std::vector<Index> order;
   Index boundary_rows = 0;
@@ -141,13 +142,13 @@ class Processes {
     return lists;
   }
   // What moves entries of x from process to process; null within one.
-  virtual std::unique_ptr<Transport> make_transport() const;
+  virtual std::shared_ptr<Transport> make_transport() const { return nullptr; }
 
  private:
   virtual void gather_bytes(void*, std::size_t, const std::vector<Index>&) const {}
 };
 
-extern const Processes kOneProcess;
+inline const Processes kOneProcess;
 
 // --- Preparation ---------------------------------------------------------------------------------
 

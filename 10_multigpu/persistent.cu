@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <limits>
@@ -9,7 +8,6 @@
 #include "../06_pcsr/one_pass/spmv/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
-#include "device/lanes.hpp"
 #include "device/launch.hpp"
 #include "machine.hpp"
 #include "persistent.cuh"
@@ -47,16 +45,15 @@ class PersistentMachine final : public Machine {
   struct OnGpu {
     device::DeviceCsr<double> csr;
     Device* device = nullptr;
-    int width = 0;                      // what rows_width() wants
-    int number_there = 0;               // among the parts on it
-    device::Buffer<double> x;           // both buffers
-    device::Buffer<unsigned> arrivals;  // of each part
+    PersistentPart<double>* view = nullptr;  // what the kernel knows of it
+    int width = 0;                           // what rows_width() wants
+    device::Buffer<double> x;                // both buffers
+    device::Buffer<unsigned> arrivals;       // of each part
     device::Buffer<Tile> tiles;
     device::Buffer<PartialSum<double>> partial_sums;
     device::Buffer<unsigned> unstarted;
     device::Buffer<Neighbour> neighbours;
     device::Buffer<Run<double>> runs;
-    PersistentPart<double> view{};  // of these
   };
 
  public:
@@ -68,17 +65,11 @@ class PersistentMachine final : public Machine {
     place();
     choose_kernel(options);
     choose_grid(options.blocks);
-    each([&](int p) {
-      divide(p, on_gpu_[p]);
-      on_gpu_[p].x = device::Buffer<double>("x", 2 * x_distance_);
-      on_gpu_[p].arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
-    });
     for (Device& on : devices_here_) {
-      on.arguments.blocks = blocks_;
-      on.arguments.most_polls = options.most_polls;
-      on.arguments.stuck = on.stuck.data();
+      on.arguments = {{}, blocks_, options.most_polls, on.stuck.data(), 1, false};
     }
     each([&](int p) { describe(p, on_gpu_[p]); });
+    each([&](int p) { connect(p, on_gpu_[p]); });
   }
 
   ~PersistentMachine() override {
@@ -116,10 +107,7 @@ class PersistentMachine final : public Machine {
           {dim3(blocks_ * on.parts), dim3(threads_), threads_ / 32 * warp_bytes_, on.stream.get()},
           on.arguments, steps);
     }
-    for (const Device& on : devices_here_) {
-      const device::OnDevice current(on.number);
-      on.stream.synchronize();
-    }
+    for (const Device& on : devices_here_) on.stream.synchronize();
     const std::chrono::duration<double, std::milli> time =
         std::chrono::steady_clock::now() - before;
     report_stuck();
@@ -139,7 +127,7 @@ class PersistentMachine final : public Machine {
       mine.csr = device::DeviceCsr<double>(parts_[p].matrix);
       parts_[p].matrix = {};
       mine.device = &devices_here_[device_of(p)];
-      mine.number_there = mine.device->parts++;
+      mine.view = &mine.device->arguments.part[mine.device->parts++];
       x_distance_ =
           std::max(x_distance_, static_cast<std::size_t>(parts_[p].local_cols + 31) / 32 * 32);
       if (mine.csr.rows == 0) return;
@@ -154,47 +142,43 @@ class PersistentMachine final : public Machine {
   }
 
   void choose_kernel(const PersistentOptions& options) {
-    long long rows = 0, nnz = 0;
     int width = 0;
     bool rows_suit = true;
     for (const OnGpu& part : on_gpu_) {
-      rows += part.csr.rows;
-      nnz += part.csr.nnz;
       rows_suit &= part.width >= 0 && part.width <= 5;
       width = std::max(width, part.width);
     }
+    lanes_ = options.lanes_per_row;
+    if (lanes_ == PersistentOptions::kBest) lanes_ = rows_suit ? 1 << width : 0;
     // GPUs that have several parts cannot run persistent_rows_kernel.
     const bool parts_share = devices_ < static_cast<int>(here_.size());
-    const bool is_best = options.kernel == PersistentKernel::kBest;
-    tiles_ = parts_share || options.kernel == PersistentKernel::kTiles || (is_best && !rows_suit);
-    lanes_ = options.lanes_per_row;
-    if (lanes_ == 0) lanes_ = is_best && !tiles_ ? 1 << width : lanes_for(rows, nnz);
-    if (tiles_) {
+    if (parts_share || lanes_ == 0) {
+      lanes_ = 0;
       function_ = parts_share ? persistent_tiles_kernel<false, double>
                               : persistent_tiles_kernel<true, double>;
       warp_bytes_ = sizeof(OnePassShared<double>);
       remark_ = "persistent: tiles";
     } else {
-      const std::array<Function, 6> by_lanes = {
+      constexpr Function kByLanes[] = {
           persistent_rows_kernel<1, double>,  persistent_rows_kernel<2, double>,
           persistent_rows_kernel<4, double>,  persistent_rows_kernel<8, double>,
           persistent_rows_kernel<16, double>, persistent_rows_kernel<32, double>};
-      function_ = by_lanes.at(std::countr_zero(static_cast<unsigned>(lanes_)));
+      function_ = kByLanes[std::countr_zero(static_cast<unsigned>(lanes_))];
       remark_ = "persistent: " + std::to_string(lanes_) +
                 (lanes_ == 1 ? " lane per row" : " lanes per row");
     }
     if (options.function) function_ = options.function;
   }
 
-  int most_threads() const { return tiles_ ? kPersistentTilesThreads : kPersistentRowsThreads; }
+  int most_threads() const { return lanes_ ? kPersistentRowsThreads : kPersistentTilesThreads; }
 
   // Blocks of each part that its GPU holds.
   int resident_blocks(const Device& on) {
     const device::OnDevice current(on.number);
     const std::size_t bytes = most_threads() / 32 * warp_bytes_;
     if (bytes > 0) {
-      device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(bytes)),
+      constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
+      device::check(cudaFuncSetAttribute(function_, kMost, static_cast<int>(bytes)),
                     "shared memory");
       device::limit_shared_memory(function_, 1, bytes);
     }
@@ -208,21 +192,38 @@ class PersistentMachine final : public Machine {
     for (const Device& on : devices_here_) fit = std::min(fit, resident_blocks(on));
     for (const OnGpu& part : on_gpu_) {
       const long long rows = part.csr.rows;
-      useful =
-          std::max(useful, tiles_ ? device::divide_up(rows + part.csr.nnz, 1LL * kOnePassLeastItems)
-                                  : device::divide_up(lanes_ * rows, 32LL));
+      useful = std::max(useful,
+                        lanes_ ? device::divide_up(lanes_ * rows, 32LL)
+                               : device::divide_up(rows + part.csr.nnz, 1LL * kOnePassLeastItems));
     }
     const int warps = static_cast<int>(std::min(useful, 1LL << 20));
     blocks_ = wanted_blocks > 0 ? wanted_blocks : std::clamp(warps, 1, std::max(fit, 1));
     threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads() / 32);
   }
 
-  // Which warps multiply what, and how many have boundary rows, which stand first.
-  void divide(int p, OnGpu& mine) {
-    const Index boundary_rows = parts_[p].boundary_rows;
-    const int warps = blocks_ * threads_ / 32;
-    mine.view.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
-    if (!tiles_) return;
+  // Tells the kernel of part p all but what it has to do with other parts.
+  void describe(int p, OnGpu& mine) {
+    mine.x = device::Buffer<double>("x", 2 * x_distance_);
+    mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
+    mine.device->bytes += mine.csr.bytes() + mine.x.bytes();
+    mine.device->arguments.read_once = !fits_l2(mine.device->bytes);
+    PersistentPart<double>& view = *mine.view;
+    view.rows = mine.csr.rows;
+    view.boundary_rows = parts_[p].boundary_rows;
+    view.row_offsets = mine.csr.row_offsets.data();
+    view.column_indices = mine.csr.column_indices.data();
+    view.values = mine.csr.values.data();
+    for (int i = 0; i < 2; ++i) view.x[i] = mine.x.data() + i * x_distance_;
+    view.x_distance = static_cast<long long>(x_distance_);
+    view.own_part = p;
+    view.arrivals = mine.arrivals.data() + p;
+    const int count = lanes_ ? device::divide_up(view.boundary_rows, 32 / lanes_)
+                             : divide_into_tiles(p, mine, view);
+    view.boundary_warps = std::min(count, blocks_ * threads_ / 32);
+  }
+
+  // Returns how many tiles have boundary rows, which stand first.
+  int divide_into_tiles(int p, OnGpu& mine, PersistentPart<double>& view) {
     // As many tiles as one pass has on as many warps, in blocks of its own size.
     const OnePassShape shape =
         one_pass_shape<double>(mine.csr.rows, parts_[p].local_cols, mine.csr.nnz,
@@ -232,32 +233,30 @@ class PersistentMachine final : public Machine {
     mine.tiles = device::Buffer<Tile>("tiles", count + 1);
     mine.partial_sums = device::Buffer<PartialSum<double>>("partial_sums", 2 * count);
     mine.unstarted = device::Buffer<unsigned>("unstarted", count);
-    OnePassArguments<double>& product = mine.view.product;
-    product.tile_count = count;
-    product.tile_items = shape.tile_items;
-    product.tiles = mine.tiles.data();
-    product.row_offsets = mine.csr.row_offsets.data();
-    product.column_indices = mine.csr.column_indices.data();
-    product.values = mine.csr.values.data();
-    product.partial_sums = mine.partial_sums.data();
-    product.unstarted = mine.unstarted.data();
-    if (count == 0) return;
+    view.product = {count,
+                    shape.tile_items,
+                    mine.tiles.data(),
+                    view.row_offsets,
+                    view.column_indices,
+                    view.values,
+                    mine.partial_sums.data(),
+                    mine.unstarted.data()};
+    if (count == 0) return 0;
     constexpr int kThreads = 128;
     device::launch(find_tiles_kernel<double>,
                    {dim3(device::divide_up(count + 1, kThreads / 32)), dim3(kThreads)}, count,
                    shape.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
-                   mine.csr.row_offsets.data(), mine.tiles.data(), mine.partial_sums.data(),
+                   view.row_offsets, mine.tiles.data(), mine.partial_sums.data(),
                    mine.unstarted.data());
     device::check(cudaDeviceSynchronize(), "finding tiles");
     const std::vector<Tile> tiles = mine.tiles.download();
-    const auto with_boundary = std::count_if(tiles.begin(), tiles.end() - 1, [&](Tile tile) {
-      return (tile.row & ~kCutRow) < boundary_rows;
-    });
-    mine.view.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
+    return static_cast<int>(std::count_if(tiles.begin(), tiles.end() - 1, [&](Tile tile) {
+      return (tile.row & ~kCutRow) < view.boundary_rows;
+    }));
   }
 
-  // Tells the kernel of part p: its neighbours, and what it sends.
-  void describe(int p, OnGpu& mine) {
+  // The same: its neighbours, and what it sends.
+  void connect(int p, OnGpu& mine) {
     std::set<int> neighbours;
     for (const Halo& halo : parts_[p].halos) neighbours.insert(halo.owner);
     std::vector<Run<double>> runs;
@@ -279,33 +278,18 @@ class PersistentMachine final : public Machine {
       OnGpu& other = on_gpu_[q];
       table.push_back(
           {q, other.arrivals.data() + p, mine.arrivals.data() + q,
-           static_cast<unsigned>(device::divide_up(other.view.boundary_warps, threads_ / 32))});
+           static_cast<unsigned>(device::divide_up(other.view->boundary_warps, threads_ / 32))});
     }
     mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
-
-    mine.device->bytes += mine.csr.bytes() + mine.x.bytes();
-    mine.device->arguments.read_once = !fits_l2(mine.device->bytes);
-    PersistentPart<double>& view = mine.view;
-    view.rows = mine.csr.rows;
-    view.boundary_rows = parts_[p].boundary_rows;
-    view.row_offsets = mine.csr.row_offsets.data();
-    view.column_indices = mine.csr.column_indices.data();
-    view.values = mine.csr.values.data();
-    for (int i = 0; i < 2; ++i) view.x[i] = mine.x.data() + i * x_distance_;
-    view.x_distance = static_cast<long long>(x_distance_);
-    view.own_part = p;
-    view.neighbours = static_cast<int>(table.size());
-    view.neighbour = mine.neighbours.data();
-    view.runs = static_cast<int>(runs.size());
-    view.run = mine.runs.data();
-    view.arrivals = mine.arrivals.data() + p;
-    mine.device->arguments.part[mine.number_there] = view;
+    mine.view->neighbours = static_cast<int>(table.size());
+    mine.view->neighbour = mine.neighbours.data();
+    mine.view->runs = static_cast<int>(runs.size());
+    mine.view->run = mine.runs.data();
   }
 
   // Throws where a wait has timed out.
   void report_stuck() {
     for (const Device& on : devices_here_) {
-      const device::OnDevice current(on.number);
       const std::vector<unsigned> stuck = on.stuck.download();
       if (!stuck[0]) continue;
       throw device::DeviceError(
@@ -322,9 +306,9 @@ class PersistentMachine final : public Machine {
     return both;
   }
 
-  bool tiles_ = false;  // else a number of lanes per row
   Function function_ = nullptr;
-  int lanes_ = 0, blocks_ = 0, threads_ = 0;
+  int lanes_ = 0;  // per row; 0: tiles
+  int blocks_ = 0, threads_ = 0;
   std::size_t warp_bytes_ = 0;   // of shared memory
   std::size_t x_distance_ = 32;  // between a part's two buffers of x
   std::vector<OnGpu> on_gpu_;    // of each part

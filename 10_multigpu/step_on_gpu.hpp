@@ -128,6 +128,7 @@ class StepOnGpu {
   device::Stream main, comm{kUrgent};
   // Events of the step last queued: its x can be read; it is done.
   device::Event ready = device::Event::untimed(), done = device::Event::untimed();
+  device::Event began, ended;  // of the step that is timed
   device::Buffer<double> packed;
   device::Buffer<double> buffers[2];  // x in turn; with kNone all of x, and y
 

@@ -60,15 +60,13 @@ struct StepsOptions {
 
 // Names in the trace for what minimal.cu has allocated.
 void name_memory(const minimal::Part& part) {
-  const int g = part.gpu;
-  const std::pair<const void*, const char*> names[] = {{part.order, "order"},
-                                                       {part.receivers, "receivers"},
-                                                       {part.row_offsets, "row_offsets"},
-                                                       {part.column_indices, "column_indices"},
-                                                       {part.values, "values"},
-                                                       {part.x[g], "x"},
-                                                       {part.flags[g], "flags"}};
-  for (const auto& [memory, name] : names) simt::name_allocation(memory, name);
+  simt::name_allocation(part.order, "order");
+  simt::name_allocation(part.receivers, "receivers");
+  simt::name_allocation(part.row_offsets, "row_offsets");
+  simt::name_allocation(part.column_indices, "column_indices");
+  simt::name_allocation(part.values, "values");
+  simt::name_allocation(part.x[part.gpu], "x");
+  simt::name_allocation(part.flags[part.gpu], "flags");
 }
 
 template <typename T>
@@ -80,21 +78,17 @@ std::vector<T> copied(const T* from, std::size_t count) {
 
 Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
                                const std::vector<double>& x) {
-  minimal::Csr csr;
-  csr.row_offsets.assign(a.row_offsets.begin(), a.row_offsets.end());
-  csr.column_indices.assign(a.column_indices.begin(), a.column_indices.end());
-  csr.values.assign(a.values.begin(), a.values.end());
+  const minimal::Csr csr{a.row_offsets, a.column_indices, a.values};
   device::available_devices(gpus);
   device::connect_devices(gpus);
   const std::vector<int> cuts = minimal::cut_by_nonzeros(csr, gpus);
   const std::vector<minimal::Part> parts = minimal::make_parts(csr, cuts, x);
   Iteration iteration;
   for (const minimal::Part& part : parts) {
-    const std::vector<unsigned> receivers = copied(part.receivers, part.columns);
+    const std::vector<double> known = copied(part.x[part.gpu], part.columns);  // else NaN
     std::vector<Index> columns(part.columns, -1);
     for (Index i = 0; i < a.cols; ++i) {
-      const bool is_own = cuts[part.gpu] <= i && i < cuts[part.gpu + 1];
-      if (is_own || (receivers[i] >> part.gpu & 1) != 0) columns[i] = i;
+      if (known[i] == x[i]) columns[i] = i;
     }
     iteration.parts.push_back(
         describe_part(copied(part.order, part.rows), part.boundary_rows, columns));

@@ -317,9 +317,7 @@ std::string told_by(Machine& machine, const Csr<double>& a, int steps) {
   return "";
 }
 
-constexpr PersistentKernel kRows = PersistentKernel::kRows;
-constexpr PersistentKernel kTiles = PersistentKernel::kTiles;
-constexpr PersistentKernel kAllKernels[] = {kRows, kTiles};
+constexpr int kRows = 4, kTiles = 0;  // lanes per row
 constexpr const char* kMatrices[] = {
     "stencil2d:17x9", "banded:70,bandwidth=20", "powerlaw:140x140,nnz=900",
     "diagonal:9",     "stencil2d:0x0",          "random:61x61,nnz_per_row=3"};
@@ -330,15 +328,15 @@ TEST_CASE("persistent: an iteration is right, by rows with the bits of one part"
   const PersistentDevices devices;
   for (const char* spec : kMatrices) {
     const Csr<double> a = generate<double>(spec);
-    for (const PersistentKernel kernel : kAllKernels) {
+    for (const int lanes : {kRows, kTiles}) {
       std::vector<double> of_one;
       for (const int count : {1, 2, 3, 4, 8}) {
-        CAPTURE(spec, count, static_cast<int>(kernel));
-        const auto machine = persistent_of(a, count, {.kernel = kernel, .lanes_per_row = 4});
+        CAPTURE(spec, count, lanes);
+        const auto machine = persistent_of(a, count, {.lanes_per_row = lanes});
         const std::vector<double> y = run_and_verify(*machine, a, 5);
         // Tiles move with the cuts, and with them how a row's sum is made. Parts that share a GPU
         // run tiles.
-        if (kernel == kTiles || machine->devices() < count) continue;
+        if (lanes == kTiles || machine->devices() < count) continue;
         if (of_one.empty()) of_one = y;
         CHECK(same_bits(y, of_one));
       }
@@ -374,9 +372,8 @@ TEST_CASE("persistent: parts that share GPUs", "[10]") {
   std::vector<double> first;
   for (const int most : {1, 2}) {
     const Few few(most);
-    for (const PersistentKernel kernel : {kRows, kTiles}) {
-      const auto machine =
-          persistent_of(a, 5, {.kernel = kernel, .lanes_per_row = 4, .blocks = 1}, few);
+    for (const int lanes : {kRows, kTiles}) {
+      const auto machine = persistent_of(a, 5, {.lanes_per_row = lanes, .blocks = 1}, few);
       CHECK(machine->devices() <= most);
       CHECK(machine->remark() == "persistent: tiles");
       machine->start(x);
@@ -390,7 +387,7 @@ TEST_CASE("persistent: parts that share GPUs", "[10]") {
 TEST_CASE("persistent: more blocks than can be resident are refused", "[10]") {
   const PersistentDevices devices;
   const Csr<double> a = generate<double>("stencil2d:9x9");
-  const auto machine = persistent_of(a, 2, {.kernel = kRows, .lanes_per_row = 4, .blocks = 100000});
+  const auto machine = persistent_of(a, 2, {.lanes_per_row = kRows, .blocks = 100000});
   const std::string told = told_by(*machine, a, 1);
   INFO(told);
   CHECK(told.find("too many blocks in cooperative launch") != std::string::npos);
@@ -403,15 +400,15 @@ TEST_CASE("persistent: the same bits under every seed", "[10]") {
   const std::uint64_t seeds = wanted ? std::strtoull(wanted, nullptr, 10) : 20;
   const Csr<double> a = generate<double>("powerlaw:60x60,nnz=300");
   const std::vector<double> x = first_x(a.cols, 3);
-  for (const PersistentKernel kernel : kAllKernels) {
+  for (const int lanes : {kRows, kTiles}) {
     // By tiles: of this cut. By rows: of one part.
-    const int count = kernel == kTiles ? 3 : 1;
+    const int count = lanes == kTiles ? 3 : 1;
     std::vector<double> first;
     for (std::uint64_t seed = 0; seed <= seeds; ++seed) {
-      CAPTURE(seed, static_cast<int>(kernel));
+      CAPTURE(seed, lanes);
       const PersistentDevices devices(seed);
-      const auto machine = persistent_of(a, seed == 0 ? count : 3,
-                                         {.kernel = kernel, .lanes_per_row = 4, .blocks = 2});
+      const auto machine =
+          persistent_of(a, seed == 0 ? count : 3, {.lanes_per_row = lanes, .blocks = 2});
       machine->start(x);
       machine->run(4);
       if (first.empty()) first = machine->x_of(4);

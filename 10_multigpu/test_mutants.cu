@@ -1,17 +1,33 @@
 // The tests of the tests: kernels with one mistake each (mutants.py), all of which must be found.
 #ifndef SPMV_CUDA
 
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cuda/atomic>
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
-#include "10_multigpu/mutants.cuh"
+#include "../06_pcsr/one_pass/spmv/agent.cuh"
+#include "../06_pcsr/one_pass/spmv/rows.cuh"
+#include "device/devices.hpp"
+#include "device/launch.hpp"
 #include "machine.hpp"
+#include "persistent_part.cuh"
+#include "sequential.hpp"
 #include "simt/profile.hpp"
 #include "sparse/generators.hpp"
 #include "tests/bits.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
+
+// Needs the headers above.
+#include "10_multigpu/mutants.cuh"
 
 namespace spmv::multigpu {
 namespace {
@@ -41,11 +57,11 @@ Result run_of(std::vector<double> (*run)(int rows, int steps, int gpus)) {
 }
 
 // A run of a persistent kernel or, unless it is null, of a version of it.
-Result run_of(PersistentKernel kernel, void (*mutant)(PartsHere<double>, int) = nullptr) {
+Result run_of(int lanes_per_row, void (*mutant)(PartsHere<double>, int) = nullptr) {
   const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
   const std::shared_ptr<Machine> machine = make_persistent(
       parts_of(a, Partition::kNonzeros, 3, Exchange::kStores), kOneProcess,
-      PersistentOptions{.kernel = kernel, .lanes_per_row = 4, .blocks = 2, .function = mutant});
+      PersistentOptions{.lanes_per_row = lanes_per_row, .blocks = 2, .function = mutant});
   machine->keep_factor(0.25);
   return [machine, x = first_x(a.cols, 3)] {
     machine->start(x);
@@ -77,8 +93,11 @@ int seeds_that_find(const Result& run, const std::vector<double>& right, bool ch
 TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the check of races",
           "[10]") {
   const Devices devices;
-  constexpr PersistentKernel kRows = PersistentKernel::kRows;
-  constexpr PersistentKernel kTiles = PersistentKernel::kTiles;
+  constexpr int kRows = 4, kTiles = 0;  // lanes per row
+// The name of a mistake, and a run with it.
+#define OF_PROGRAM(name) std::pair(#name, run_of(name::run))
+#define OF_TILES(name) std::pair(#name, run_of(kTiles, name::persistent_tiles_kernel<true, double>))
+#define OF_ROWS(name) std::pair(#name, run_of(kRows, name::persistent_rows_kernel<4, double>))
   struct Group {
     Result right;
     std::vector<std::pair<const char*, Result>> mistakes;
@@ -89,38 +108,20 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the che
   };
   const Group groups[] = {
       {run_of(no_mistake::run),
-       {{"flag_before_data", run_of(flag_before_data::run)},
-        {"no_barrier_before_flag", run_of(no_barrier_before_flag::run)},
-        {"step_before", run_of(step_before::run)},
-        {"one_buffer", run_of(one_buffer::run)},
-        {"forgotten_neighbour", run_of(forgotten_neighbour::run)},
-        {"ghosts_in_wrong_order", run_of(ghosts_in_wrong_order::run)}},
-       {{"relaxed_flag", run_of(relaxed_flag::run)},
-        {"fence_of_the_device_only", run_of(fence_of_the_device_only::run)}}},
+       {OF_PROGRAM(flag_before_data), OF_PROGRAM(no_barrier_before_flag), OF_PROGRAM(step_before),
+        OF_PROGRAM(one_buffer), OF_PROGRAM(forgotten_neighbour), OF_PROGRAM(ghosts_in_wrong_order)},
+       {OF_PROGRAM(relaxed_flag), OF_PROGRAM(fence_of_the_device_only)}},
       {run_of(kTiles),
-       {{"arrival_before_data",
-         run_of(kTiles, arrival_before_data::persistent_tiles_kernel<true, double>)},
-        {"step_before_fast",
-         run_of(kTiles, step_before_fast::persistent_tiles_kernel<true, double>)},
-        {"own_step_before",
-         run_of(kTiles, own_step_before::persistent_tiles_kernel<true, double>)}},
-       {{"relaxed_arrival",
-         run_of(kTiles, relaxed_arrival::persistent_tiles_kernel<true, double>)}}},
+       {OF_TILES(arrival_before_data), OF_TILES(step_before_fast), OF_TILES(own_step_before)},
+       {OF_TILES(relaxed_arrival)}},
       {run_of(kRows),
-       {{"step_before_fast", run_of(kRows, step_before_fast::persistent_rows_kernel<4, double>)},
-        {"own_step_before", run_of(kRows, own_step_before::persistent_rows_kernel<4, double>)},
-        {"one_buffer_of_rows",
-         run_of(kRows, one_buffer_of_rows::persistent_rows_kernel<4, double>)}},
-       {{"relaxed_arrival", run_of(kRows, relaxed_arrival::persistent_rows_kernel<4, double>)},
-        {"relaxed_warps_done",
-         run_of(kRows, relaxed_warps_done::persistent_rows_kernel<4, double>)}}},
+       {OF_ROWS(step_before_fast), OF_ROWS(own_step_before), OF_ROWS(one_buffer_of_rows)},
+       {OF_ROWS(relaxed_arrival), OF_ROWS(relaxed_warps_done)}},
       {run_of(solver::run),
-       {{"solver_no_wait_for_ghosts", run_of(solver_no_wait_for_ghosts::run)},
-        {"solver_own_step_before", run_of(solver_own_step_before::run)}},
-       {{"solver_relaxed_flag", run_of(solver_relaxed_flag::run)}},
-       {{"solver_half_a_sum", run_of(solver_half_a_sum::run)},
-        // Found where one block is held back.
-        {"solver_one_set_of_words", run_of(solver_one_set_of_words::run)}}},
+       {OF_PROGRAM(solver_no_wait_for_ghosts), OF_PROGRAM(solver_own_step_before)},
+       {OF_PROGRAM(solver_relaxed_flag)},
+       // The second is found where one block is held back.
+       {OF_PROGRAM(solver_half_a_sum), OF_PROGRAM(solver_one_set_of_words)}},
   };
   for (const Group& group : groups) {
     const std::vector<double> right = group.right();

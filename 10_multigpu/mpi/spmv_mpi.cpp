@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -66,9 +66,8 @@ class MpiTransport final : public Transport {
 };
 
 #ifdef HAVE_NCCL
-void check_nccl(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  throw device::DeviceError(std::string(what) + ": NCCL: " + ncclGetErrorString(result));
+void check(ncclResult_t result) {
+  if (result != ncclSuccess) throw device::DeviceError(ncclGetErrorString(result));
 }
 
 // The same packed entries, from GPU to GPU.
@@ -77,27 +76,25 @@ class NcclTransport final : public Transport {
   // Called within together(): whatever fails here fails on all ranks.
   explicit NcclTransport(const Processes& ranks) {
     ncclUniqueId id{};
-    if (ranks.number() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    if (ranks.number() == 0) check(ncclGetUniqueId(&id));
     MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
     const device::OnDevice on(ranks.first_device());
     ncclComm_t own = nullptr;
-    check_nccl(ncclCommInitRank(&own, ranks.count(), id, ranks.number()), "ncclCommInitRank");
+    check(ncclCommInitRank(&own, ranks.count(), id, ranks.number()));
     communicator_ = {own, ncclCommDestroy};
   }
   void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
   void receive(StepOnGpu& gpu, int k) override {
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    check(ncclGroupStart());
     for (const Send& send : gpu.part.sends) {
-      check_nccl(ncclSend(gpu.source(send, k), send.count(), ncclFloat64, send.receiver,
-                          communicator_.get(), gpu.comm.get()),
-                 "ncclSend");
+      check(ncclSend(gpu.source(send, k), send.count(), ncclFloat64, send.receiver,
+                     communicator_.get(), gpu.comm.get()));
     }
     for (const Halo& halo : gpu.part.halos) {
-      check_nccl(ncclRecv(gpu.x(k) + halo.ghost_begin, halo.count(), ncclFloat64, halo.owner,
-                          communicator_.get(), gpu.comm.get()),
-                 "ncclRecv");
+      check(ncclRecv(gpu.x(k) + halo.ghost_begin, halo.count(), ncclFloat64, halo.owner,
+                     communicator_.get(), gpu.comm.get()));
     }
-    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+    check(ncclGroupEnd());
   }
 
  private:
@@ -172,11 +169,11 @@ class Ranks final : public Processes {
     return lists;
   }
 
-  std::unique_ptr<Transport> make_transport() const override {
+  std::shared_ptr<Transport> make_transport() const override {
 #ifdef HAVE_NCCL
-    if (uses_nccl) return std::make_unique<NcclTransport>(*this);
+    if (uses_nccl) return std::make_shared<NcclTransport>(*this);
 #endif
-    return std::make_unique<MpiTransport>();
+    return std::make_shared<MpiTransport>();
   }
 
   int device = 0;  // of this rank
@@ -223,9 +220,7 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   line.add("--json", arguments.json, "append a record to this file (JSON Lines)");
   std::optional<std::string> help;
   ranks.together([&] { help = line.parse(argc, argv); });
-  const bool is_first = ranks.number() == 0;
-  if (help && is_first) fmt::print("{}", *help);
-  if (help) return;
+  if (help) return fmt::print("{}", *help);
   ranks.uses_nccl = options.exchanges[0] == "nccl";
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
@@ -240,23 +235,17 @@ void main_program(int argc, char** argv, Ranks& ranks) {
     ranks.device = rank_here % devices_here;
     device::check(cudaSetDevice(ranks.device), "choosing a device");
     arguments.environment = describe_environment(argc, argv);
-  });
-  MPI_Allreduce(MPI_IN_PLACE, &share_gpus, 1, MPI_CXX_BOOL, MPI_LOR, MPI_COMM_WORLD);
-  if (is_first) print_environment(std::cout, arguments.environment);
-  ranks.together([&] {
 #ifndef HAVE_NCCL
-    if (ranks.uses_nccl) {
-      throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
-    }
+    if (ranks.uses_nccl) throw InputError("--exchange nccl: built without NCCL; use mpi");
 #endif
     if (ranks.uses_nccl && share_gpus) {
       throw InputError("--exchange nccl: ranks share GPUs; use --exchange mpi");
     }
   });
-  if (share_gpus) {
-    if (is_first) fmt::print("ranks share GPUs: right, but no times of theirs are recorded\n");
-    arguments.json.clear();
-  }
+  MPI_Allreduce(MPI_IN_PLACE, &share_gpus, 1, MPI_CXX_BOOL, MPI_LOR, MPI_COMM_WORLD);
+  print_environment(std::cout, arguments.environment);
+  if (share_gpus) fmt::print("ranks share GPUs: right, but no times of theirs are recorded\n");
+  if (share_gpus || ranks.number() > 0) arguments.json.clear();
   measure(options, arguments, ranks);
 }
 
@@ -268,15 +257,16 @@ int main(int argc, char** argv) {
   spmv::prepare_output();
   MPI_Init(&argc, &argv);
   int status = 0;
+  Ranks ranks;
   try {
-    Ranks ranks;
+    ranks.together([&] {  // the first alone says something
+      if (ranks.number() == 0 || std::freopen("/dev/null", "w", stdout)) return;
+      throw std::runtime_error("/dev/null cannot be opened");
+    });
     main_program(argc, argv, ranks);
     ranks.together(spmv::check_output);
-
   } catch (const Failure& failure) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) fmt::print(stderr, "error: {}\n", failure.what());
+    if (ranks.number() == 0) fmt::print(stderr, "error: {}\n", failure.what());
     status = failure.status;
   } catch (const std::exception& error) {
     // Outside together(): the other ranks do not know, and may be waiting.
