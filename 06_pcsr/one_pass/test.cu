@@ -775,6 +775,16 @@ TEST_CASE("one pass: large matrices have tiles in waves, as the device's memory 
   STATIC_REQUIRE(kH100.l1_has_room());
   STATIC_REQUIRE(!kH200.l1_has_room());
   STATIC_REQUIRE(DeviceFigures{}.l1_has_room());  // a device that does not say
+  int multiprocessors = 0;
+  REQUIRE(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0) ==
+          cudaSuccess);
+  for (int time : {1, 2}) {  // the second is not asked of the device
+    CAPTURE(time);
+    DeviceFigures figures;
+    REQUIRE(read_figures(&figures) == cudaSuccess);
+    CHECK(figures.multiprocessors == multiprocessors);
+    CHECK(figures.clock_khz > 0);
+  }
   constexpr long long kL2 = 50LL << 20;
   const auto shape = [](auto value, int rows, int nnz, bool l1_has_room) {
     return one_pass_shape<decltype(value)>(rows, rows, nnz, 264, kL2, l1_has_room);

@@ -9,6 +9,9 @@
 
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
+
 #include "agent.cuh"
 #include "rows.cuh"
 #include "several_rows.cuh"
@@ -38,6 +41,30 @@ struct DeviceFigures {
     return 0.047 * bytes_per_clock() < 0.75;
   }
 };
+
+// What the current device says. The clock rates take the driver most of a millisecond each, so a
+// device is asked once in a process.
+inline cudaError_t read_figures(DeviceFigures* figures) {
+  static std::mutex mutex;
+  static std::map<int, DeviceFigures> known;
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace(device);
+  const auto read = [&, &found = entry->second](int DeviceFigures::*figure, cudaDeviceAttr name) {
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&(found.*figure), name, device);
+  };
+  if (is_new) {
+    read(&DeviceFigures::multiprocessors, cudaDevAttrMultiProcessorCount);
+    read(&DeviceFigures::clock_khz, cudaDevAttrClockRate);
+    read(&DeviceFigures::memory_clock_khz, cudaDevAttrMemoryClockRate);
+    read(&DeviceFigures::memory_bits, cudaDevAttrGlobalMemoryBusWidth);
+  }
+  *figures = entry->second;
+  if (error != cudaSuccess) known.erase(entry);
+  return error;
+}
 
 // How a matrix is divided into tiles. Functions of sizes alone, for the host and the device.
 struct OnePassShape {

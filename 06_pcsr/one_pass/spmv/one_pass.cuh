@@ -367,14 +367,11 @@ class OnePassPlan {
     int shared_bytes = 0;
     int reserved_bytes = 0;
     int blocks = 0;
-    cudaError_t error = cudaGetDevice(&device);
+    cudaError_t error = detail::read_figures(&figures);
+    if (error == cudaSuccess) error = cudaGetDevice(&device);
     const auto read = [&](int* value, cudaDeviceAttr attribute) {
       if (error == cudaSuccess) error = cudaDeviceGetAttribute(value, attribute, device);
     };
-    read(&figures.multiprocessors, cudaDevAttrMultiProcessorCount);
-    read(&figures.clock_khz, cudaDevAttrClockRate);
-    read(&figures.memory_clock_khz, cudaDevAttrMemoryClockRate);
-    read(&figures.memory_bits, cudaDevAttrGlobalMemoryBusWidth);
     read(&l2_bytes, cudaDevAttrL2CacheSize);
     read(&shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
     read(&reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock);
