@@ -87,7 +87,7 @@ def head_of(kernel):
 records_of = functools.lru_cache(read_records)  # a README has many tables of one device
 
 
-OPTIONAL = {"speedup_of", "published", "program", "pays_off_against", "slide"}
+OPTIONAL = {"speedup_of", "published", "program", "folder", "pays_off_against", "slide"}
 
 
 class RecordTable:
@@ -103,7 +103,9 @@ class RecordTable:
             # A comma within a name is written as a semicolon.
             self.matrices = [name.replace(";", ",") for name in matrices]
             self.precision, self.column = wanted["precision"], wanted["column"]
-            everything = records_of(wanted["device"], results, wanted.get("program", ""))
+            everything = records_of(
+                wanted["device"], results, wanted.get("program", ""), wanted.get("folder", "")
+            )
         except KeyError as missing:
             raise BlockError(f"a table needs {missing.args[0]}=") from None
         if self.column not in COLUMNS:

@@ -146,11 +146,13 @@ def rows_of(files, program="", keep=lambda record: True):
     return [row for row in rows if (row.get("alpha", 1), row.get("beta", 0)) == (1, 0)]
 
 
-def read_records(device, results=None, program=""):
-    """The rows of results/DEVICE. Raises RecordError when it has no records."""
-    directory = directory_of(device, results)
+def read_records(device, results=None, program="", folder=""):
+    """The rows of results/DEVICE, or of a folder there. Raises RecordError when it has none."""
+    directory = directory_of(device, results) / folder
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
+    if folder:  # what stands there no set declares as shown: its reader asks for it by name
+        return rows_of(files, program)
     return with_setup_alone(rows_of(files, program, is_shown), directory)
 
 
