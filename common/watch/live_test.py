@@ -204,10 +204,10 @@ def files_of(trace):
 def product(trace):
     """What the last stores and atomics left in y, by their bytes."""
     y = {}
-    for event, _, instruction, array, _, addresses in traces.requests(trace):
-        if instruction["access"] == "load" or array["name"] != "y":
+    for of in traces.requests(trace, name="y"):
+        if of.access == "load":
             continue
-        for address, value in zip(addresses, trace["events"][event][-1]):
+        for address, value in zip(of.addresses, trace["events"][of.event][-1]):
             for number, word in enumerate(value if isinstance(value, list) else [value]):
                 y[address + 8 * number] = trace["values"][word]
     return y

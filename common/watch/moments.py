@@ -23,14 +23,6 @@ SCHEDULES = ("forward", "reverse", "random", "lockstep")
 WORST_ON = "stencil2d:16x16"
 
 
-def line_of(trace, instruction):
-    return trace["places"][instruction["place"]][1]
-
-
-def place_of(trace, instruction, warp, block, lane=""):
-    return f"line {line_of(trace, instruction)}, {lane}warp {warp}, block {block}"
-
-
 def wrong_moment(trace):
     """(event number or None, sentence) of a product that is not right; None if there is nothing to
     see."""
@@ -41,11 +33,10 @@ def wrong_moment(trace):
         return None
     row, expected, got = (trace["wrong_rows"][0][name] for name in ("row", "expected", "got"))
     last = None
-    for number, (_, block, warp), instruction, array, lanes, addresses in traces.requests(trace):
-        if instruction["access"] != "load" and array["name"] == "y":
-            for lane, address in zip(lanes, addresses):
-                if address // instruction["size"] == row:
-                    last = number, place_of(trace, instruction, warp, block, f"lane {lane} of ")
+    for of in traces.requests(trace, name="y"):
+        for lane, element in zip(of.lanes, of.elements):
+            if of.access != "load" and element == row:
+                last = of.event, f"line {of.line}, lane {lane} of warp {of.warp}, block {of.block}"
     shown = (n for n in range(6, 17) if got is None or f"{got:.{n}g}" != f"{expected:.{n}g}")
     digits = next(shown, 17)
     expected = f"{expected:.{digits}g}"
@@ -67,18 +58,17 @@ def failed_moment(trace, failure):
         return None, re.sub(r"^kernel .*?, (?=block \()", "", failure)
     line, block, thread = map(int, place.groups())
     found = None
-    for number, at, instruction, _, lanes, _ in traces.requests(trace):
-        there = (line_of(trace, instruction), *at[1:]) == (line, block, thread // 32)
-        found = number if there and thread % 32 in lanes else found
+    for of in traces.requests(trace, line=line, block=block, warp=thread // 32):
+        found = of.event if thread % 32 in of.lanes else found
     what = failure[place.end() :].partition(": ")[2]
     return found, f"line {line}, lane {thread % 32} of warp {thread // 32}, block {block}: {what}"
 
 
 def line_that_reads(trace, name, index):
     """Where an element is loaded before it is stored, or None; an atomic operation loads, too."""
-    for _, _, instruction, array, _lanes, addresses in traces.requests(trace):
-        if array["name"] == name and index in (a // instruction["size"] for a in addresses):
-            return None if instruction["access"] == "store" else line_of(trace, instruction)
+    for of in traces.requests(trace, name=name):
+        if index in of.elements:
+            return None if of.access == "store" else of.line
     return None
 
 
@@ -86,16 +76,15 @@ def worst_moment(trace):
     """(unneeded sectors, event number, sentence) of the request that touches most sectors more than
     its bytes need."""
     found = None
-    for number, (_, block, warp), instruction, array, lanes, _ in traces.requests(trace):
-        if array["space"] != "global":
+    for of in traces.requests(trace):
+        if of.array["space"] != "global":
             continue
-        counts = trace["counts"][number]
-        excess = counts["sectors"] - counts["ideal_sectors"]
-        if excess > (found[0] if found else 0):
-            place = place_of(trace, instruction, warp, block)
-            what = f"{len(lanes)} lanes {instruction['access']} {array['name']}"
-            sectors = f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do"
-            found = excess, number, f"{place}: {what}, {sectors}"
+        sectors, ideal = of.counts["sectors"], of.counts["ideal_sectors"]
+        if sectors - ideal > (found[0] if found else 0):
+            what = f"{len(of.lanes)} lanes {of.access} {of.name}"
+            place = f"line {of.line}, warp {of.warp}, block {of.block}"
+            text = f"{place}: {what}, {sectors} sectors where {ideal} would do"
+            found = sectors - ideal, of.event, text
     return found
 
 

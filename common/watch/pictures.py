@@ -229,31 +229,10 @@ def picture(name, *runs, title=None, **options):
 # --- From traces ----------------------------------------------------------------------------------
 
 
-class Request(NamedTuple):
-    lanes: list
-    addresses: list
-    counts: dict
-    values: list
-    size: int
-
-    @property
-    def elements(self):
-        return [address // self.size for address in self.addresses]
-
-
-def accesses(trace, name, kind="load", launch=0, block=0, warp=0):
+def accesses(trace, name, access="load", launch=0, block=0, warp=0):
     """A warp's requests to an array."""
-    return [
-        Request(lanes, at, trace["counts"][event], values_of(trace, event), instruction["size"])
-        for event, of, instruction, array, lanes, at in traces.requests(trace)
-        if of == (launch, block, warp) and (instruction["access"], array["name"]) == (kind, name)
-    ]
-
-
-def values_of(trace, event):
-    """What a request loads or stores, or an atomic finds; None for a number of two words."""
-    known = trace["events"][event][4]
-    return [None if isinstance(v, list) else trace["values"][v] for v in known]
+    wanted = {"name": name, "access": access, "launch": launch, "block": block, "warp": warp}
+    return list(traces.requests(trace, **wanted))
 
 
 def plural(count, word):
@@ -267,12 +246,13 @@ def lines_of(*requests):
     return first // 128 * 128, -(-last // 128) * 128
 
 
-def over_sectors(draw, found):
-    """The lanes of requests above the sectors that they touch, on one scale: (text, request, the
-    first byte and the last plus one that are drawn)."""
-    scale = ROOM / max(last - first for *_, (first, last) in found)
-    for y, (text, request, (first, last)) in zip(range(34, 999, 112), found):
-        lanes, addresses, counts, _, size = request
+def over_sectors(draw, found, drawn=None):
+    """The lanes of requests {text: request} above the sectors that they touch, on one scale. `drawn`:
+    the first byte and the last plus one that are drawn of each, if not the request's own lines."""
+    spans = [drawn or lines_of(request) for request in found.values()]
+    scale = ROOM / max(last - first for first, last in spans)
+    for y, (first, last), (text, of) in zip(range(34, 999, 112), spans, found.items()):
+        lanes, addresses, size = of.lanes, of.addresses, of.size
         x, row = along(0, 1, LEFT - first * scale, scale), draw.lanes(y + 18, lanes)
         draw.text(LEFT, y + 10, text)
         touched, y = traces.sectors_of(addresses, size), y + 64
@@ -287,8 +267,8 @@ def over_sectors(draw, found):
             draw.rect(x(32 * sector), y, 32 * scale, 16, look, stroke_width=width)
         for line in range(first, last + 1, 128):
             draw.line(x(line), y - 4, x(line), y + 20, "frame", 2)
-        sectors, used = counts["sectors"], counts["bytes_used"]
-        wanted = f"{counts['ideal_sectors']} would do · {100 * used / sectors / 32:.0f}%"
+        sectors, used = of.counts["sectors"], of.counts["bytes_used"]
+        wanted = f"{of.counts['ideal_sectors']} would do · {100 * used / sectors / 32:.0f}%"
         text = f"{plural(len(lanes), 'lane')} · {plural(sectors, 'sector')} touched, {wanted}"
         draw.text(LEFT, y + 31, f"{text} of the bytes used", "soft")
     return """A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured:
@@ -301,10 +281,8 @@ def over_sectors(draw, found):
 def iterations(draw, trace, turns=3):
     """Requests for `values`, iteration after iteration."""
     found = accesses(trace, "values")[:turns]
-    drawn = lines_of(*found)
-    return over_sectors(
-        draw, [(f"values, iteration {i}", request, drawn) for i, request in enumerate(found, 1)]
-    )
+    texts = {f"values, iteration {i}": request for i, request in enumerate(found, 1)}
+    return over_sectors(draw, texts, lines_of(*found))
 
 
 @picture("primer_sectors", SCALAR)
@@ -312,14 +290,12 @@ def three_requests(draw, trace):
     """Three requests of a warp, and the sectors that they touch"""
     same = "neighbouring lanes, neighbouring elements of 4 bytes"
     own = "one row per lane; neighbouring lanes are 3 to 5 elements of 8 bytes apart"
-    found = {
+    texts = {
         f"row_offsets[row], a load: {same}": accesses(trace, "row_offsets")[0],
         "y[row], a store: the same with elements of 8 bytes": accesses(trace, "y", "store")[0],
         f"values[k], a load: {own}": accesses(trace, "values")[0],
     }
-    return over_sectors(
-        draw, [(text, request, lines_of(request)) for text, request in found.items()]
-    )
+    return over_sectors(draw, texts)
 
 
 def rounds(draw, hues, steps, counts, heads, written):
@@ -472,14 +448,15 @@ def banks(draw, *found):
     # The words that the first request wants of each bank, on rows of different lengths.
     y = 40
     for trace in found:
-        lanes, addresses, counts, _, size = accesses(trace, "pcsr_piece", launch=1)[0]
+        of = accesses(trace, "pcsr_piece", launch=1)[0]
         offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
         load = [[] for _ in range(32)]
-        for lane, address in zip(lanes, addresses):
-            for word in range((offset + address) // 4, (offset + address + size) // 4):
+        for lane, address in zip(of.lanes, of.addresses):
+            for word in range((offset + address) // 4, (offset + address + of.size) // 4):
                 load[word % 32].append(lane)
-        text = f"rows of {(addresses[1] - addresses[0]) // size} nonzeros"
-        y = over_banks(draw, y, text, load, counts["bank_passes"], counts["ideal_bank_passes"])
+        text = f"rows of {of.elements[1] - of.elements[0]} nonzeros"
+        passes = of.counts["bank_passes"], of.counts["ideal_bank_passes"]
+        y = over_banks(draw, y, text, load, *passes)
     return """32 lanes read the first product of their rows. A box is a word, in the colour of
         its lane, above the bank that holds it; a bank serves one word per pass. A double is two
         words, and half a warp is served at a time. With one element more per row, used or
@@ -503,10 +480,10 @@ def tiles(draw, trace):
     """pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros"""
     # A path through nonzeros (to the right) and rows (down), cut where tiles of warps begin.
     found = defaultdict(list)  # by block: the first row and the first nonzero of its tile
-    for event, (_, block, _), instruction, *_ in traces.requests(trace):
-        if instruction["access"] == "load" and len(found[block]) < 2:  # read before anything else
-            first = values_of(trace, event)[0]
-            found[block].append(int(first, 16) if isinstance(first, str) else first)
+    for load in traces.requests(trace, access="load"):
+        if len(found[load.block]) < 2:  # read before anything else
+            first = load.values[0]
+            found[load.block].append(int(first, 16) if isinstance(first, str) else first)
     offsets, cut_row = trace["matrix"]["row_offsets"], 1 << 31
     rows, nonzeros = len(offsets) - 1, offsets[-1]
     borders = [(r & ~cut_row, k, bool(r & cut_row)) for _, (r, k) in sorted(found.items())]
@@ -540,17 +517,17 @@ def timeline(draw, trace):
     """lightspmv_warp: rows go to the warps that are free"""
     # Which warp has which rows, in the order in which the counter gave them out.
     fetched = defaultdict(list)  # by warp: [begin, end, first row]
-    for step, (event, warp, instruction, *_) in enumerate(traces.requests(trace), 1):
-        if instruction["access"] == "atomic":
-            fetched[warp].append([step, step, values_of(trace, event)[0]])
-        if fetched[warp]:
-            fetched[warp][-1][1] = step
+    for step, of in enumerate(traces.requests(trace), 1):
+        if of.access == "atomic":
+            fetched[of.warp].append([step, step, of.values[0]])
+        if fetched[of.warp]:
+            fetched[of.warp][-1][1] = step
     rows, warps = trace["matrix"]["rows"], trace["launches"][0]["block"][0] // 32
     shown = {warp: [of for of in fetched[warp] if of[2] < rows] for warp in sorted(fetched)[:16]}
     most = max(end for of in shown.values() for _, end, _ in of)
     for y, (warp, of) in zip(range(36, 700, 20), shown.items()):
         bars = [(begin, end, colour(row * 32 // rows), row) for begin, end, row in of]
-        draw.bars(y, f"warp {warp[2]}", bars, most)
+        draw.bars(y, f"warp {warp}", bars, most)
     return f"""To the right: requests of all warps, which take turns on the CPU backend (no
         time; a warp with long rows asks less often). {len(shown)} of the {warps} warps of a
         block, on {trace["matrix"]["name"]}. A bar reaches from one fetch of a warp to its next.
@@ -569,11 +546,8 @@ def storage(draw, *found):
     for trace in found:
         kernel = trace["kernel"]["name"]
         name, empty = PADDED.get(kernel, ("values", (0,)))
-        held = {}
-        for event, _, instruction, array, _, addresses in traces.requests(trace):
-            if instruction["access"] == "load" and array["name"] == name:
-                elements = (address // instruction["size"] for address in addresses)
-                held.update(zip(elements, values_of(trace, event)))
+        loads = traces.requests(trace, name=name, access="load")
+        held = dict(pair for of in loads for pair in zip(of.elements, of.values))
         total = max(held) + 1
         cells = {"nonzero": [], "padding": [], "unread": []}
         for k in range(total):
@@ -606,15 +580,11 @@ def adaptive_blocks(draw, trace):
         "shared": (31, "a row of more than 8,192: several blocks"),
     }  # fmt: skip
     nonzeros, spans, top = trace["matrix"]["nonzeros"], defaultdict(list), 48
-    found = [request for request in traces.requests(trace) if request[1][0] == 0]
-    parts = {block for _, (_, block, _), _, array, *_ in found if array["name"] == "partial_sums"}
-    for _, (_, block, _), instruction, array, _, addresses in found:
-        if array["name"] == "values":
-            file, line = trace["places"][instruction["place"]]
-            text = trace["sources"][file]["text"].splitlines()[line - 1]
-            kind = "shared" if block in parts else "vector"
-            of = spans[block, "stream" if "products[" in text else kind]
-            of += [address // instruction["size"] for address in addresses]
+    parts = {of.block for of in traces.requests(trace, launch=0, name="partial_sums")}
+    for of in traces.requests(trace, launch=0, name="values"):
+        text = trace["sources"][of.file]["text"].splitlines()[of.line - 1]
+        kind = "shared" if of.block in parts else "vector"
+        spans[of.block, "stream" if "products[" in text else kind] += of.elements
     x = along(0, nonzeros, LEFT, ROOM)
     for begin in trace["matrix"]["row_offsets"]:
         draw.line(x(begin), top - 12, x(begin), top - 4, "rule", 0.6)
@@ -745,11 +715,11 @@ def sectors_of_x(draw, *found, most=6):
     for y, name, trace in zip((34, 162), names, found):
         draw.text(10, y + 10, name)
         [size] = {array["bytes"] for array in trace["arrays"] if array["name"] == "x"}
-        requests = {}
-        for _, at, _, array, lanes, addresses in traces.requests(trace):
-            if array["name"] == "x" and len(lanes) == 32:
-                requests.setdefault(at, addresses)
-        for y, addresses in zip(range(y + 18, y + 18 + 17 * most, 17), requests.values()):
+        first = {}
+        for of in traces.requests(trace, name="x"):
+            if len(of.lanes) == 32:
+                first.setdefault((of.launch, of.block, of.warp), of.addresses)
+        for y, addresses in zip(range(y + 18, y + 18 + 17 * most, 17), first.values()):
             lanes = {address // traces.SECTOR: lane for lane, address in enumerate(addresses)}
             bars = [(sector, sector + 1, colour(lane)) for sector, lane in lanes.items()]
             draw.bars(y, plural(len(lanes), "sector"), bars, size // traces.SECTOR, tall=12)
@@ -766,8 +736,8 @@ def hidden_latency(draw, trace):
     # The first requests of 1, 4 and 8 warps: each waits for the answer, and one starts at a time.
     hues = {"row_offsets": 3, "column_indices": 16, "values": 10, "x": 25}
     units, y, names = 132, 36, defaultdict(list)
-    for _, at, _, array, *_ in traces.requests(trace):
-        names[at].append(array["name"])
+    for of in traces.requests(trace):
+        names[of.launch, of.block, of.warp].append(of.name)
     for count in (1, 4, 8):
         ready, busy, bars = [0] * count, 0, [[] for _ in range(count)]
         todo = [list(names[0, 0, warp]) for warp in range(count)]

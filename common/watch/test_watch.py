@@ -98,13 +98,14 @@ class Traces(Scratch):
     def check_links(self, t, line):
         """What goes over the link: as the program counts it, and the value that is stored is that of the owner's entry."""
         counted, stored = 0, defaultdict(set)
-        for number, (launch, *_), instruction, array, _, addresses in traces.requests(t):
-            if array["space"] == "global" and array["device"] != t["launches"][launch]["device"]:
-                counted += t["counts"][number]["sectors"]
-            columns = t["parts"][array["device"]]["columns"] if array["name"] == "x" else []
-            if instruction["access"] == "store" and columns and array["bytes"] == 8 * len(columns):
-                for address, value in zip(addresses, t["events"][number][4]):
-                    stored[columns[address // 8]].add(t["values"][value])
+        for of in traces.requests(t):
+            array, device = of.array, t["launches"][of.launch]["device"]
+            if array["space"] == "global" and array["device"] != device:
+                counted += of.counts["sectors"]
+            columns = t["parts"][array["device"]]["columns"] if of.name == "x" else []
+            if of.access == "store" and columns and array["bytes"] == 8 * len(columns):
+                for element, value in zip(of.elements, of.values):
+                    stored[columns[element]].add(value)
         self.assertEqual(counted, int(line.split()[-5]))
         if t["kernel"]["name"] in ("minimal", "persistent"):
             self.assertTrue(
@@ -114,11 +115,8 @@ class Traces(Scratch):
     def test_a_polling_lane_loads_what_it_finds(self):
         [t] = self.steps("minimal")
         loaded = {0: [], 1: []}
-        for number, (launch, *_), instruction, array, *_ in traces.requests(t):
-            if (instruction["access"], array["name"]) == ("load", "flags"):
-                loaded[t["launches"][launch]["device"]].append(
-                    t["values"][t["events"][number][4][0]]
-                )
+        for of in traces.requests(t, access="load", name="flags"):
+            loaded[t["launches"][of.launch]["device"]].append(of.values[0])
         for values in loaded.values():
             self.assertEqual((values, values[-1]), (sorted(values), 2))
 
@@ -168,11 +166,9 @@ class Traces(Scratch):
         """y is added up again from what lanes loaded, shuffled and stored."""
         [t] = self.record("-m", "stencil2d:5x4", "-k", "csr_vector_4")
         values, loaded, stored = t["values"], defaultdict(dict), defaultdict(dict)
-        for event, _, instruction, array, _, addresses in traces.requests(t):
-            for address, value in zip(addresses, t["events"][event][4]):
-                (loaded if instruction["access"] == "load" else stored)[array["name"]][address] = (
-                    values[value]
-                )
+        for of in traces.requests(t):
+            known = loaded if of.access == "load" else stored
+            known[of.name].update(zip(of.addresses, of.values))
         offsets, columns = t["matrix"]["row_offsets"], t["matrix"]["column_indices"]
         self.assertEqual(list(stored), ["y"])
         self.assertEqual(len(stored["y"]), t["matrix"]["rows"])

@@ -85,24 +85,34 @@ def walk(trace):
         yield number, event, tuple(at.values())
 
 
-def requests(trace):
-    """(event number, (launch, block, warp), instruction, array, lanes, byte offsets) of every request."""
+class Request:
+    """Of a warp, to memory. `values`: what is loaded or stored, or what an atomic finds; a list for
+    two words."""
+
+    def __init__(self, trace, number, event, at):
+        self.access, instruction, mask, deltas, words, *_ = event
+        instruction, known = trace["instructions"][instruction], trace["values"]
+        self.event, (self.launch, self.block, self.warp) = number, at
+        self.array, self.size = trace["arrays"][instruction["array"]], instruction["size"]
+        self.name, self.counts = self.array["name"], trace["counts"][number]
+        self.file, self.line = trace["places"][instruction["place"]]
+        self.lanes, self.addresses = lanes_of(mask), addresses_of(deltas)
+        self.elements = [address // self.size for address in self.addresses]
+        self.values = [[known[i] for i in v] if isinstance(v, list) else known[v] for v in words]
+
+
+def requests(trace, **wanted):
+    """Those requests of which `wanted` holds, as in requests(trace, name="x", access="load")."""
     for number, event, at in walk(trace):
         if event[0] in ACCESSES:
-            instruction = trace["instructions"][event[1]]
-            yield (
-                number,
-                at,
-                instruction,
-                trace["arrays"][instruction["array"]],
-                lanes_of(event[2]),
-                addresses_of(event[3]),
-            )
+            request = Request(trace, number, event, at)
+            if wanted.items() <= vars(request).items():
+                yield request
 
 
 def traffic(trace):
     """Counts summed by (array, space, access), as in a record's `traffic`."""
     sums = defaultdict(Counter)
-    for number, _, instruction, array, *_ in requests(trace):
-        sums[array["name"], array["space"], instruction["access"]].update(trace["counts"][number])
+    for of in requests(trace):
+        sums[of.name, of.array["space"], of.access].update(of.counts)
     return sums
