@@ -221,7 +221,8 @@ struct alignas(64) Lane {
   uint3 thread{};
   Fiber* fiber = nullptr;
   Block* block = nullptr;
-  const void* polled = nullptr;  // its last atomic load
+  unsigned number() const { return warp * kWarpSize + id; }  // in its block
+  const void* polled = nullptr;                              // its last atomic load
 
   std::uint64_t seen = 0;  // by that
   // The words that it has loaded last by atomic operations: a loop may poll several in turn.
@@ -311,6 +312,12 @@ void for_each_lane(unsigned mask, Visit&& visit) {
 extern constinit thread_local Lane* current_lane;
 
 // --- Observation --------------------------------------------------------------------------------
+
+// Instructions in the order in which they stand in the executable.
+inline const std::uintptr_t executable_begin = executable_address();
+inline std::uint32_t place_of(const void* pc) {
+  return static_cast<std::uint32_t>(address_of(pc) - executable_begin);
+}
 
 // A lane's trail: the basic blocks that it entered, and its accesses, in order.
 struct Step {
@@ -419,11 +426,8 @@ class Observer {
     std::uint64_t requests = 0;    // of the running block
     std::uint64_t item_begin = 0;  // those before its last draw; see KernelCounts
   };
-  // Which accesses of lane a lane b knows to be over: those at times before known[b][a].
-  struct WarpClock {
-    std::uint32_t time = 1;
-    std::array<std::array<std::uint32_t, kWarpSize>, kWarpSize> known = {};
-  };
+  // Which steps of each lane a lane of its warp knows to be over; of itself, all that it made.
+  using WarpClock = std::array<Steps, kWarpSize>;
   struct Shared {
     explicit Shared(std::size_t bytes) : written(bytes) {}
     WrittenBytes written;
@@ -444,10 +448,13 @@ class Observer {
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
   [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
   std::string describe_place(const Lane& lane, std::uintptr_t address) const;
-  void check_alignment(Lane& lane, unsigned size, Access access, const void* pc,
-                       std::uintptr_t address);
-  [[noreturn]] void reject_misaligned(Lane& lane, unsigned size, Access access, const void* pc,
-                                      std::uintptr_t address);
+  struct Unaligned {
+    Access access{};
+    const void* pc = nullptr;
+    std::uintptr_t address = 0;
+  };
+  void check_alignment(Lane& lane, unsigned size, const Unaligned& access);
+  [[noreturn]] void reject_misaligned(Lane& lane, unsigned size, const Unaligned& access);
   Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
   void check_written(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_order(Lane& lane, const Tally& tally, std::uintptr_t address);
@@ -456,13 +463,12 @@ class Observer {
   // races.cpp
   void filter(const Lane& lane, const Tally& tally, std::uintptr_t address);
   void order(Lane& lane, const Tally& tally, std::uintptr_t address);
-  Moment now(const Lane& lane) const;
+  Moment next_step(const Lane& lane);
   bool is_over(const Moment& moment, const Lane& lane) const;
+  std::uint32_t& step_of(const Lane& lane) { return clocks_[lane.warp][lane.id][lane.id]; }
   Knowledge& knowledge(const Lane& lane);
-  void join_block();
   void join_warp(unsigned warp, unsigned mask);
-  bool is_known(const Moment& moment, const Lane& lane, bool unfenced = false) const;
-  bool saw_last_write(const Word& word, WordAccess::Kind kind, const Lane& lane) const;
+  bool saw_last_write(const Word& word, Kind kind, const Lane& lane) const;
   void compare(Lane& lane, const Tally& tally, std::uintptr_t address, const WordAccess& access,
                const Word& word, const std::vector<WordAccess>& earlier);
   void acquire(const Lane& lane, const std::shared_ptr<const Release>& release, bool block_only,
@@ -470,7 +476,7 @@ class Observer {
   std::shared_ptr<const Release> release(const Lane& lane, bool block_only,
                                          const std::shared_ptr<const Release>& before);
   void reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t address, const Word& word);
-  void note_barrier(const Lane& lane, const void* pc);
+  Race::Thread* racing_thread(const Lane& lane);
   void explain(const Lane& lane, const Tally& tally, std::uintptr_t address);
   Race race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
                  std::uintptr_t address) const;
@@ -485,7 +491,7 @@ class Observer {
 
   const Grid* grid_ = nullptr;
   const std::vector<SharedVariable>* shared_ = nullptr;
-  bool counting_ = false, check_uninitialised_ = false, check_races_ = false;
+  bool counting_ = false, check_uninitialised_ = false;
   std::map<std::pair<const void*, unsigned>, Instruction> instructions_;  // by address and size
   std::array<Instruction*, 4096> found_{};  // the last one with each hash of the address
   std::deque<std::array<std::uintptr_t, kWarpSize>> last_of_lanes_;
@@ -499,13 +505,13 @@ class Observer {
   GridState* state_ = nullptr;
   const SharedVariable* dynamic_ = nullptr;  // the `extern __shared__` array that lanes have used
   GlobalRaces* races_ = nullptr;
-  bool ordering_ = false, explaining_ = false, lockstep_ = false;
+  RaceMode mode_ = RaceMode::kOverlook;
+  bool lockstep_ = false;
   std::uint64_t block_number_ = 0;
   std::uint32_t phase_ = 0;
   ResidentGrid* resident_ = nullptr;  // if the grid is one
   // While ordering or explaining, of the running block.
   std::vector<WarpClock> clocks_;
-  std::vector<std::uint32_t> steps_;  // of each thread
   // What all threads of the block know, and what each one has learnt since the last barrier. (Most
   // learn nothing.)
   Knowledge common_;
@@ -515,7 +521,7 @@ class Observer {
   // that have loaded the word, since then and at all. While a race is explained.
   struct Update {
     const void* pc = nullptr;  // null: none
-    std::uint32_t epoch = 0, time = 0;
+    std::uint32_t epoch = 0, step = 0;
     std::uint32_t seen_by = 0, read_by = 0;
     std::uint16_t warp = 0;
     std::uint8_t lane = 0;
@@ -523,11 +529,7 @@ class Observer {
   std::unordered_map<std::uintptr_t, Update> updates_;
 
   // The last access to 16 bytes that was aligned to 8: see check_alignment().
-  struct HalfAligned {
-    Access access{};
-    const void* pc = nullptr;
-    std::uintptr_t address = 0;
-  } half_aligned_;
+  Unaligned half_aligned_;
 
   Trail trails_[kWarpSize];
   // The last request to global memory, until a basic block begins: see repeated_sectors.

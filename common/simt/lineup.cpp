@@ -141,6 +141,33 @@ CacheModel* profile_caches() {
   return caches.get();
 }
 
+void Observer::end_block() {
+  if (!counting_) return;
+  std::uint64_t requests = 0;
+  for (Warp& warp : warps_) {
+    if (warp.item_begin > 0) kernel_.drawers.add(warp.requests);
+    end_item(warp);
+    warp.item_begin = 0;
+    requests += warp.requests;
+    kernel_.warps.add(std::exchange(warp.requests, 0));
+  }
+  kernel_.blocks.add(requests);
+  for (std::uint64_t& work : lane_work_) kernel_.lanes.add(std::exchange(work, 0));
+}
+
+void Observer::end_item(Warp& warp) {
+  kernel_.longest_item = std::max(kernel_.longest_item, warp.requests - warp.item_begin);
+  warp.item_begin = warp.requests;
+}
+
+void Observer::note_draw(const void* pc, unsigned size, bool merges) {
+  if (!counting_) return;
+  if (Tally* const tally = find_instruction(pc, size, Access::kAtomic).tally) {
+    tally->draws = true;
+    tally->merges = merges;
+  }
+}
+
 void Observer::end_grid() {
   const std::lock_guard lock(profile_mutex);
   if (caches_) kernel_.dram_write_sectors = caches_->take_written(false);
@@ -210,7 +237,6 @@ void Observer::line_up(unsigned warp) {
       if (tally) {
         count(tallies_[tally - 1], addresses, mask, warp);
       } else if (recorder_) {
-        static const std::uintptr_t executable_begin = executable_address();
         recorder_->step(reinterpret_cast<const void*>(executable_begin + place), mask);
       }
     }

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <csignal>
-#include <cstring>
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
@@ -14,12 +11,6 @@
 
 namespace simt {
 namespace {
-
-// Instructions in the order in which they stand in the executable.
-const std::uintptr_t executable_begin = executable_address();
-std::uint32_t place_of(const void* pc) {
-  return static_cast<std::uint32_t>(address_of(pc) - executable_begin);
-}
 
 template <typename T>
 bool within(const T& variable, std::uintptr_t address) {
@@ -37,25 +28,6 @@ bool is_builtin_variable(std::uintptr_t address) {
 
 }  // namespace
 
-namespace {
-
-volatile std::sig_atomic_t time_is_up = 0;
-
-void stop_at_once(Lane& lane, const void* pc) {
-  const Unobserved unobserved;
-  lane.block->fail(lane, "does not come to its end: a loop that this thread does not leave", pc);
-}
-
-}  // namespace
-
-void end_soon() noexcept {
-  time_is_up = 1;
-}
-
-bool is_ending() noexcept {
-  return time_is_up != 0;
-}
-
 bool is_instrumented() {
 #ifdef SIMT_INSTRUMENTED
   return true;
@@ -67,36 +39,21 @@ bool is_instrumented() {
 void Observer::start(GridState& state, const std::vector<SharedVariable>& shared,
                      unsigned threads) {
   if (!is_instrumented()) return;
-  const Grid& grid = state.grid();
-  grid_ = &grid;
+  *this = {};
+  grid_ = &state.grid();
   shared_ = &shared;
-  counting_ = profile_active() && !state.is_replay;
   state_ = &state;
-  dynamic_ = nullptr;
-  races_ = state.races;
   resident_ = state.resident;
-  phase_ = 0;
-  ordering_ = races_ && races_->mode == RaceMode::kOrder;
-  explaining_ = races_ && races_->mode == RaceMode::kExplain;
   lockstep_ = state.schedule == Schedule::kLockstep;
   check_uninitialised_ = settings().check_uninitialised;
-  check_races_ = races_ && races_->mode == RaceMode::kFilter;
-  instructions_.clear();
-  found_.fill(nullptr);
-  last_of_lanes_.clear();
-  half_aligned_ = {};
-  tallies_.clear();
-  operations_.clear();
-  of_shared_.clear();
+  races_ = state.races;
+  mode_ = races_ ? races_->mode : RaceMode::kOverlook;
   of_shared_.resize(shared.size());
-  warps_.assign((threads + kWarpSize - 1) / kWarpSize, {});
-  clocks_.assign(ordering_ || explaining_ ? warps_.size() : 0, {});
-  lane_work_.assign(threads, 0);
-  kernel_ = {};
-  kernel_.shared_bytes = static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes;
-  atomics_.clear();
-  draws_.clear();
-  for (Trail& trail : trails_) trail.clear();
+  warps_.resize((threads + kWarpSize - 1) / kWarpSize);
+  if (mode_ == RaceMode::kOrder || mode_ == RaceMode::kExplain) clocks_.resize(warps_.size());
+  lane_work_.resize(threads);
+  kernel_.shared_bytes = static_shared_bytes(grid_->kernel) + grid_->dynamic_shared_bytes;
+  counting_ = profile_active() && !state.is_replay;
   caches_ = counting_ ? profile_caches() : nullptr;
   recorder_ = counting_ ? active_recorder() : nullptr;
   if (caches_) caches_->start_grid(threads, kernel_.shared_bytes);
@@ -115,39 +72,9 @@ void Observer::start_block(std::uint64_t number, std::uint64_t id) {
   grid_block_ = number;
   if (number == 0) kernel_.launches = 1;
   updates_.clear();
-  if (ordering_) {
-    steps_.assign(lane_work_.size(), 0);
-    common_ = {};
-    learnt_.clear();
-  }
+  common_ = {};
+  learnt_.clear();
   if (caches_) caches_->start_block();
-}
-
-void Observer::end_block() {
-  if (!counting_) return;
-  std::uint64_t requests = 0;
-  for (Warp& warp : warps_) {
-    if (warp.item_begin > 0) kernel_.drawers.add(warp.requests);
-    end_item(warp);
-    warp.item_begin = 0;
-    requests += warp.requests;
-    kernel_.warps.add(std::exchange(warp.requests, 0));
-  }
-  kernel_.blocks.add(requests);
-  for (std::uint64_t& work : lane_work_) kernel_.lanes.add(std::exchange(work, 0));
-}
-
-void Observer::end_item(Warp& warp) {
-  kernel_.longest_item = std::max(kernel_.longest_item, warp.requests - warp.item_begin);
-  warp.item_begin = warp.requests;
-}
-
-void Observer::note_draw(const void* pc, unsigned size, bool merges) {
-  if (!counting_) return;
-  if (Tally* const tally = find_instruction(pc, size, Access::kAtomic).tally) {
-    tally->draws = true;
-    tally->merges = merges;
-  }
 }
 
 Observer::Instruction& Observer::look_up(const void* pc, unsigned size, Access access,
@@ -156,10 +83,7 @@ Observer::Instruction& Observer::look_up(const void* pc, unsigned size, Access a
   Instruction& instruction = it->second;
   found_[slot_of(pc)] = &instruction;
   if (is_new) {
-    instruction.pc = pc;
-    instruction.size = size;
-    instruction.access = access;
-    instruction.strength = strength;
+    instruction = {pc, size, access, strength};
     if (lockstep_) instruction.last_of_lanes = last_of_lanes_.emplace_back().data();
   }
   return instruction;
@@ -171,7 +95,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Block::settle(lane);
   lane.empty_loops = 0;
   if (lockstep_ && !is_of_lane(lane, address)) lane.block->wait_for_access(lane, pc);
-  if (address & (size - 1)) check_alignment(lane, size, access, pc, address);
+  if (address & (size - 1)) check_alignment(lane, size, {access, pc, address});
   Instruction& instruction = find_instruction(pc, size, access, strength);
   if (address - instruction.begin >= instruction.room) {
     // A local array: of each lane, another, which is not worth a look at what else it may be.
@@ -183,7 +107,6 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   if (!tally) {
     // An instruction that found its lane's own memory may find another's.
     if (!lane.fiber->holds(address) && lane.block->on_a_stack(address)) {
-      const Unobserved unobserved;
       reject(lane, instruction, address);
     }
     return;
@@ -222,7 +145,9 @@ bool Observer::is_of_lane(const Lane& lane, std::uintptr_t address) const {
 }
 
 void Observer::meet(Lane& lane, Access access, const char* name, const void* pc) {
-  if (explaining_ && access == Access::kBarrier) note_barrier(lane, pc);
+  if (mode_ == RaceMode::kExplain && access == Access::kBarrier) {
+    if (Race::Thread* const thread = racing_thread(lane)) ++thread->barriers[pc];
+  }
   if (!counting_) return;
   Instruction& instruction = find_instruction(pc, 0, access);
   if (!instruction.tally) {
@@ -238,28 +163,25 @@ void Observer::meet(Lane& lane, Access access, const char* name, const void* pc)
 void Observer::check_written(Lane& lane, const Tally& tally, std::uintptr_t address) {
   if (!tally.written) return;  // (Memory of the host is taken for written.)
   const std::size_t offset = address - tally.begin;
-  if (tally.access == Access::kStore) {
-    tally.written->add(offset, tally.size);
-  } else if (check_uninitialised_ && !tally.written->all(offset, tally.size)) {
-    const Unobserved unobserved;
-    lane.block->fail(
-        lane,
-        describe_access(tally, address) + ", that was not written" +
-            (tally.space == Space::kShared ? " since the block started (or not yet: is there a "
-                                             "barrier, and do all threads reach it?)"
-                                           : ""),
-        tally.pc);
-  }
+  if (tally.access == Access::kStore) return tally.written->add(offset, tally.size);
+  if (!check_uninitialised_ || tally.written->all(offset, tally.size)) return;
+  const Unobserved unobserved;
+  const char* const since = tally.space == Space::kShared
+                                ? " since the block started (or not yet: is there a barrier, and "
+                                  "do all threads reach it?)"
+                                : "";
+  lane.block->fail(lane, describe_access(tally, address) + ", that was not written" + since,
+                   tally.pc);
 }
 
 void Observer::check_order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   if (races_ && races_->previous && !lane.waited) check_previous(lane, tally, address);
   if (!tally.region) return;
-  if (check_races_) {
+  if (mode_ == RaceMode::kFilter) {
     filter(lane, tally, address);
-  } else if (ordering_) {
+  } else if (mode_ == RaceMode::kOrder) {
     order(lane, tally, address);
-  } else if (explaining_) {
+  } else if (mode_ == RaceMode::kExplain) {
     explain(lane, tally, address);
   }
 }
@@ -269,13 +191,13 @@ void Observer::check_previous(Lane& lane, const Tally& tally, std::uintptr_t add
   if (tally.space == Space::kShared) return;
   const Unobserved unobserved;
   const GlobalRaces& previous = *races_->previous;
-  const char* const what =
+  const char* const did =
       previous.conflict_with(tally.begin, address - tally.begin, tally.size, tally.access);
-  if (!what) return;
+  if (!did) return;
   lane.block->fail(lane,
-                   "race: " + describe_access(tally, address) + ", which the previous kernel, " +
-                       kernel_name(previous.kernel) + ", " + what +
-                       ", before it waits by cudaGridDependencySynchronize()",
+                   fmt::format("race: {}, which the previous kernel, {}, {}, before it waits by "
+                               "cudaGridDependencySynchronize()",
+                               describe_access(tally, address), kernel_name(previous.kernel), did),
                    tally.pc);
 }
 
@@ -283,15 +205,13 @@ void Observer::warp_synchronized(unsigned warp, unsigned mask, bool all) {
   if (!is_instrumented()) return;
   if (all) warps_[warp].interval = ++interval_;
   if (clocks_.empty()) return;
-  WarpClock& clock = clocks_[warp];
-  ++clock.time;
-  std::array<std::uint32_t, kWarpSize> joined = {};
+  WarpClock& known = clocks_[warp];
+  Steps joined = {};
   for_each_lane(mask, [&](unsigned id) {
-    for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], clock.known[id][i]);
+    for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], known[id][i]);
   });
-  for_each_lane(mask, [&](unsigned id) { joined[id] = clock.time; });
-  for_each_lane(mask, [&](unsigned id) { clock.known[id] = joined; });
-  if (ordering_) join_warp(warp, mask);
+  for_each_lane(mask, [&](unsigned id) { known[id] = joined; });
+  if (mode_ == RaceMode::kOrder) join_warp(warp, mask);
 }
 
 void Observer::block_synchronized() {
@@ -300,7 +220,8 @@ void Observer::block_synchronized() {
   barrier_ = ++interval_;
   for (Warp& warp : warps_) warp.interval = barrier_;
   ++kernel_.barriers;
-  if (ordering_) join_block();
+  for (const auto& [thread, learnt] : learnt_) common_.meet(learnt);
+  learnt_.clear();
   if (recorder_) recorder_->block_synchronized();
 }
 
@@ -341,13 +262,13 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   for (const SharedVariable& variable : *shared_) {
     if (is_in(address_of(shared_address(variable.offset)), variable.bytes)) {
       if (variable.dynamic && std::exchange(dynamic_, &variable) != &variable && first_dynamic) {
-        lane.block->fail(lane,
-                         "uses two extern __shared__ arrays, '" + first_dynamic->name + "' and '" +
-                             variable.name +
-                             "': on a GPU they begin at the same address, and each "
-                             "overwrites the other. Declare one, and let the second part begin "
-                             "behind the first",
-                         instruction.pc);
+        lane.block->fail(
+            lane,
+            fmt::format("uses two extern __shared__ arrays, '{}' and '{}': on a GPU they begin at "
+                        "the same address, and each overwrites the other. Declare one, and let the "
+                        "second part begin behind the first",
+                        first_dynamic->name, variable.name),
+            instruction.pc);
       }
       auto& shared = of_shared_[static_cast<std::size_t>(&variable - shared_->data())];
       if (!shared) shared = std::make_unique<Shared>(variable.bytes);
@@ -390,6 +311,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
 }
 
 void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t address) {
+  const Unobserved unobserved;
   lane.block->fail(lane,
                    fmt::format("{}{} bytes at an address that is {}", verb(instruction.access),
                                instruction.size, describe_place(lane, address)),
@@ -438,20 +360,19 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
 
 // An access that is not aligned to its size. Of 16 bytes only the processor knows whether they must
 // be: a structure of two numbers of 8 bytes is announced like a vector, but loaded in another way.
-void Observer::check_alignment(Lane& lane, unsigned size, Access access, const void* pc,
-                               std::uintptr_t address) {
-  if (size < 16 || address % 8 != 0) reject_misaligned(lane, size, access, pc, address);
-  half_aligned_ = {access, pc, address};
+void Observer::check_alignment(Lane& lane, unsigned size, const Unaligned& access) {
+  if (size < 16 || access.address % 8 != 0) reject_misaligned(lane, size, access);
+  half_aligned_ = access;
 }
 
-void Observer::reject_misaligned(Lane& lane, unsigned size, Access access, const void* pc,
-                                 std::uintptr_t address) {
+void Observer::reject_misaligned(Lane& lane, unsigned size, const Unaligned& access) {
   const Unobserved unobserved;
+  const auto& [how, pc, address] = access;
   lane.block->fail(
       lane,
       fmt::format("misaligned address: {}{} bytes at a multiple of {}, where one of "
                   "{} is needed; the address is {}",
-                  verb(access), size, address & -address, size, describe_place(lane, address)),
+                  verb(how), size, address & -address, size, describe_place(lane, address)),
       pc, Outcome::kMisaligned);
 }
 
@@ -459,10 +380,7 @@ void Observer::reject_fault(Lane& lane, Fault fault, const void* pc, std::uintpt
   const Unobserved unobserved;
   if (fault == Fault::kDivision) lane.block->fail(lane, "divides an integer by zero", pc);
   // (The processor does not say which address it was that is not aligned.)
-  if (fault == Fault::kAlignment && half_aligned_.pc) {
-    const auto [access, its_pc, its_address] = half_aligned_;
-    reject_misaligned(lane, 16, access, its_pc, its_address);
-  }
+  if (fault == Fault::kAlignment && half_aligned_.pc) reject_misaligned(lane, 16, half_aligned_);
   if (fault == Fault::kStack) {
     lane.block->fail(lane, fmt::format("needs more than {} KiB of stack", kUsableBytes >> 10), pc);
   }
@@ -484,7 +402,7 @@ void Observer::watch(Tally& tally) {
     tally.region =
         races_->touch(tally.begin, tally.end - tally.begin, tally.size, writes, tally.written);
   }
-  if (!check_races_ || !writes || counting_) return;
+  if (mode_ != RaceMode::kFilter || !writes || counting_) return;
   for (const Tally& other : tallies_) {
     if (!is_global(other.space) || other.region || other.begin != tally.begin) continue;
     races_->read_unwatched(other.pc, other.begin);
@@ -515,148 +433,3 @@ Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
 }
 
 }  // namespace simt
-
-// --- The compiler's calls -----------------------------------------------------------------------
-//
-// Kernels' sources are compiled with -fsanitize=thread and linked without ThreadSanitizer: these
-// functions stand where its runtime would.
-
-namespace {
-
-// `pc` is the kernel's own: these functions never call each other without passing it on.
-void observe(simt::Access access, const void* address, std::size_t size, const void* pc,
-             simt::Strength strength = simt::Strength::kPlain) {
-  simt::Lane* const lane = simt::current_lane;
-  if (!lane) return;  // host code of the same source file
-  lane->block->observer().access(*lane, simt::address_of(address), static_cast<unsigned>(size),
-                                 access, strength, pc);
-}
-
-// A structure is copied piece by piece, of the largest size up to 16 bytes that alignment allows.
-void observe_range(simt::Access access, const void* range, std::size_t bytes, const void* pc,
-                   simt::Strength strength = simt::Strength::kPlain) {
-  const std::uintptr_t begin = simt::address_of(range);
-  const std::size_t piece = std::size_t{1} << std::countr_zero(begin | bytes | 16);
-  for (std::size_t done = 0; done < bytes; done += piece) {
-    observe(access, static_cast<const char*>(range) + done, piece, pc, strength);
-  }
-}
-
-}  // namespace
-
-extern "C" {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmissing-declarations"
-void __tsan_init() {}
-// At the start of each basic block.
-void __sanitizer_cov_trace_pc() {
-  simt::Lane* const lane = simt::current_lane;
-  if (!lane) return;
-  if (simt::time_is_up) simt::stop_at_once(*lane, SIMT_CALLER());
-  lane->enter_block(simt::address_of(SIMT_CALLER()));
-  if (simt::current_trail) simt::current_trail->push_back({simt::place_of(SIMT_CALLER()), 0, 0});
-}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
-
-#ifdef SIMT_INSTRUMENTED
-// With -fsanitize=object-size, where kernels are judged (coursework/kit.mk): an address lies
-// outside of the variable that the source names. What the compiler knows of the access:
-struct simt_access_outside {
-  const char* file;
-  std::uint32_t line, column;
-  const void* type;
-  unsigned char alignment, is_store;
-};
-void __ubsan_handle_type_mismatch_v1(const simt_access_outside* access, const void*) {
-  simt::Lane* const lane = simt::current_lane;
-  if (!lane) return;
-  lane->block->observer().reject_outside(*lane, access->is_store == 1, SIMT_CALLER());
-}
-#endif
-
-#define SIMT_OBSERVE(name, how, bytes, what, strength)                          \
-  void __tsan_##name##bytes(void* p) {                                          \
-    how(simt::Access::what, p, bytes, SIMT_CALLER(), simt::Strength::strength); \
-  }
-#define SIMT_OBSERVE_SIZE(bytes)                                                \
-  SIMT_OBSERVE(read, observe, bytes, kLoad, kPlain)                             \
-  SIMT_OBSERVE(write, observe, bytes, kStore, kPlain)                           \
-  SIMT_OBSERVE(unaligned_read, observe_range, bytes, kLoad, kPlain)             \
-  SIMT_OBSERVE(unaligned_write, observe_range, bytes, kStore, kPlain)           \
-  SIMT_OBSERVE(volatile_read, observe, bytes, kLoad, kVolatile)                 \
-  SIMT_OBSERVE(volatile_write, observe, bytes, kStore, kVolatile)               \
-  SIMT_OBSERVE(unaligned_volatile_read, observe_range, bytes, kLoad, kVolatile) \
-  SIMT_OBSERVE(unaligned_volatile_write, observe_range, bytes, kStore, kVolatile)
-SIMT_OBSERVE_SIZE(1)
-SIMT_OBSERVE_SIZE(2)
-SIMT_OBSERVE_SIZE(4)
-SIMT_OBSERVE_SIZE(8)
-SIMT_OBSERVE_SIZE(16)
-void __tsan_read_range(void* p, std::size_t size) {
-  observe_range(simt::Access::kLoad, p, size, SIMT_CALLER());
-}
-void __tsan_write_range(void* p, std::size_t size) {
-  observe_range(simt::Access::kStore, p, size, SIMT_CALLER());
-}
-
-// Later clangs call __tsan_memcpy and the like where others announce a range or copy in silence;
-// what kernels' sources call memcpy is simt_memcpy, see builtins.hpp. (One call loads and stores:
-// as instructions these two need addresses of their own, both within the call.)
-#define SIMT_OBSERVED_COPY(prefix, name)                             \
-  void* prefix##name(void* to, const void* from, std::size_t size) { \
-    const auto pc = static_cast<const char*>(SIMT_CALLER());         \
-    observe_range(simt::Access::kLoad, from, size, pc - 1);          \
-    observe_range(simt::Access::kStore, to, size, pc);               \
-    return std::name(to, from, size);                                \
-  }
-#define SIMT_OBSERVED_COPIES_OF(prefix)                           \
-  SIMT_OBSERVED_COPY(prefix, memcpy)                              \
-  SIMT_OBSERVED_COPY(prefix, memmove)                             \
-  void* prefix##memset(void* to, int value, std::size_t size) {   \
-    observe_range(simt::Access::kStore, to, size, SIMT_CALLER()); \
-    return std::memset(to, value, size);                          \
-  }
-SIMT_OBSERVED_COPIES_OF(__tsan_)
-SIMT_OBSERVED_COPIES_OF(simt_)
-
-// Atomics of the host code that stands in the same sources (reference counts and the like).
-#define SIMT_HOST_UPDATE(bits, T, name, builtin)            \
-  T __tsan_atomic##bits##_##name(volatile T* p, T v, int) { \
-    return __atomic_##builtin(p, v, __ATOMIC_SEQ_CST);      \
-  }
-#define SIMT_HOST_ATOMIC(bits, T)                                                           \
-  T __tsan_atomic##bits##_load(const volatile T* p, int) {                                  \
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                            \
-  }                                                                                         \
-  void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                               \
-    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                               \
-  }                                                                                         \
-  SIMT_HOST_UPDATE(bits, T, exchange, exchange_n)                                           \
-  SIMT_HOST_UPDATE(bits, T, fetch_add, fetch_add)                                           \
-  SIMT_HOST_UPDATE(bits, T, fetch_sub, fetch_sub)                                           \
-  SIMT_HOST_UPDATE(bits, T, fetch_and, fetch_and)                                           \
-  SIMT_HOST_UPDATE(bits, T, fetch_or, fetch_or)                                             \
-  SIMT_HOST_UPDATE(bits, T, fetch_xor, fetch_xor)                                           \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* e, T v, int, int) {   \
-    return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                         \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* e, T v, int, int) {     \
-    return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                         \
-  T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T e, T v, int, int) {         \
-    __atomic_compare_exchange_n(p, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
-    return e;                                                                               \
-  }
-SIMT_HOST_ATOMIC(8, std::uint8_t)
-SIMT_HOST_ATOMIC(16, std::uint16_t)
-SIMT_HOST_ATOMIC(32, std::uint32_t)
-SIMT_HOST_ATOMIC(64, std::uint64_t)
-void __tsan_atomic_thread_fence(int) {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-void __tsan_atomic_signal_fence(int) {}
-#pragma GCC diagnostic pop
-}

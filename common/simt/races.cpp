@@ -1,5 +1,7 @@
 #include "simt/races.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -39,7 +41,7 @@ Word& Region::word(std::size_t index) {
 bool Region::is_cached_beside(std::size_t index, std::uint64_t block) const {
   const std::size_t first = index / 4 * 4;  // (Arrays begin at sectors.)
   for (std::size_t i = first; i < std::min(first + 4, words.size()); ++i) {
-    if (words[i] && words[i]->is_cached_beside(block)) return true;
+    if (words[i] && words[i]->loaded.beside(block)) return true;
   }
   return false;
 }
@@ -254,158 +256,99 @@ const char* GlobalRaces::conflict_with(std::uintptr_t begin, std::size_t offset,
 
 // --- Clocks -------------------------------------------------------------------------------------
 
-// (Of moments in the fence's epoch and block.)
-bool Fence::covers(const Moment& moment) const {
-  if (moment.warp != at.warp) return false;
-  return moment.lane == at.lane ? moment.step <= at.step : moment.time < known[moment.lane];
+namespace {
+
+constexpr std::size_t kNeighbours = 32;
+
+// What stands at `i`; behind the end: 0, or null.
+template <typename T>
+const T& at(const Counts<T>& counts, std::size_t i) {
+  static const T nothing{};
+  return counts && i < counts->size() ? (*counts)[i] : nothing;
 }
 
-bool VectorClock::covers(const Moment& moment) const {
-  if (moment.grid < phases_.size() && moment.phase < phases_[moment.grid]) return true;
-  if (moment.block / kBlocks >= times_.size() || !times_[moment.block / kBlocks]) return false;
-  const BlockTime* const time = (*times_[moment.block / kBlocks])[moment.block % kBlocks].get();
-  if (!time) return false;
-  if (moment.epoch != time->epoch) return moment.epoch < time->epoch;
-  auto fence =
-      std::lower_bound(time->fences.begin(), time->fences.end(), moment.warp * kWarpSize,
-                       [](const Fence& f, unsigned thread) { return f.at.thread() < thread; });
-  for (; fence != time->fences.end() && fence->at.warp == moment.warp; ++fence) {
-    if (fence->covers(moment)) return true;
-  }
-  return false;
+bool covers(std::uint32_t own, std::uint32_t other) {
+  return own >= other;
 }
-
-bool VectorClock::BlockTime::covers(const BlockTime& other) const {
-  if (epoch != other.epoch) return epoch > other.epoch;
-  auto own = fences.begin();
-  for (const Fence& fence : other.fences) {
-    while (own != fences.end() && own->at.thread() < fence.at.thread()) ++own;
-    if (own == fences.end() || own->at.thread() != fence.at.thread()) return false;
-    if (own->at.step < fence.at.step) return false;
+template <typename T>
+bool covers(const Counts<T>& own, const Counts<T>& other) {
+  if (own == other || !other) return true;
+  for (std::size_t i = 0; i < other->size(); ++i) {
+    if (!covers(at(own, i), (*other)[i])) return false;
   }
   return true;
 }
-
-bool VectorClock::covers(const Times& times, const Times& others) {
-  for (std::size_t b = 0; b < kBlocks; ++b) {
-    const BlockTime* const own = times[b].get();
-    const BlockTime* const other = others[b].get();
-    if (own != other && other && (!own || !own->covers(*other))) return false;
-  }
-  return true;
+bool covers(const Clock& clock, const Moment& moment) {
+  const auto& block = at(at(clock, 1 + moment.block / kNeighbours), moment.block % kNeighbours);
+  return at(at(at(clock, 0), moment.grid), 0) > moment.phase || at(block, 0) > moment.epoch ||
+         at(block, 1u + moment.thread) >= moment.step;
 }
 
-bool VectorClock::covers(const VectorClock& other) const {
-  if (times_.size() < other.times_.size() || phases_.size() < other.phases_.size()) return false;
-  for (std::size_t g = 0; g < other.phases_.size(); ++g) {
-    if (phases_[g] < other.phases_[g]) return false;
-  }
-  for (std::size_t i = 0; i < other.times_.size(); ++i) {
-    const auto& own = times_[i];
-    const auto& its = other.times_[i];
-    if (own != its && its && (!own || !covers(*own, *its))) return false;
-  }
-  return true;
+// The least that covers both. (Mostly one of the two covers the other one.)
+std::uint32_t join(std::uint32_t own, std::uint32_t other) {
+  return std::max(own, other);
+}
+template <typename T>
+Counts<T> join(const Counts<T>& own, const Counts<T>& other) {
+  if (covers(own, other)) return own;
+  if (covers(other, own)) return other;
+  std::vector<T> both = *own;
+  both.resize(std::max(own->size(), other->size()));
+  for (std::size_t i = 0; i < other->size(); ++i) both[i] = join(both[i], (*other)[i]);
+  return std::make_shared<const std::vector<T>>(std::move(both));
+}
+void add(Clock& clock, const Clock& other) {
+  clock = join(clock, other);
 }
 
-VectorClock::Time VectorClock::join(const Time& time, const Time& other) {
-  if (time == other || !other || (time && time->covers(*other))) return time;
-  if (!time || other->covers(*time)) return other;
-  // (Of the same epoch.)
-  BlockTime both{time->epoch, {}};
-  both.fences.reserve(time->fences.size() + other->fences.size());
-  auto own = time->fences.begin();
-  for (const Fence& fence : other->fences) {
-    while (own != time->fences.end() && own->at.thread() < fence.at.thread()) {
-      both.fences.push_back(*own++);
-    }
-    const bool also = own != time->fences.end() && own->at.thread() == fence.at.thread();
-    both.fences.push_back(also && own->at.step > fence.at.step ? *own : fence);
-    if (also) ++own;
-  }
-  both.fences.insert(both.fences.end(), own, time->fences.end());
-  return std::make_shared<const BlockTime>(std::move(both));
+// With nothing but `value`, at `i`.
+template <typename T>
+Counts<T> only(std::size_t i, T value) {
+  std::vector<T> counts(i + 1);
+  counts.back() = std::move(value);
+  return std::make_shared<const std::vector<T>>(std::move(counts));
 }
 
-Clock VectorClock::with(const Clock& clock, const Fence& fence) {
-  VectorClock own = clock ? *clock : VectorClock{};
-  const std::size_t chunk = fence.at.block / kBlocks;
-  own.times_.resize(std::max(own.times_.size(), chunk + 1));
-  Times times = own.times_[chunk] ? *own.times_[chunk] : Times{};
-  Time& time = times[fence.at.block % kBlocks];
-  time = join(time, std::make_shared<const BlockTime>(BlockTime{fence.at.epoch, {fence}}));
-  own.times_[chunk] = std::make_shared<const Times>(std::move(times));
-  own.phases_.resize(std::max<std::size_t>(own.phases_.size(), fence.at.grid + 1u));
-  own.phases_[fence.at.grid] = std::max(own.phases_[fence.at.grid], fence.at.phase);
-  return std::make_shared<const VectorClock>(std::move(own));
+// Of what came before `now`: earlier epochs of its block, and steps of its warp.
+Clock clock_of(const Moment& now, const Steps& known) {
+  std::vector<std::uint32_t> of_block(1 + now.thread / kWarpSize * kWarpSize);
+  of_block[0] = now.epoch;
+  of_block.insert(of_block.end(), known.begin(), known.end());
+  const Counts<std::uint32_t> block =
+      std::make_shared<const std::vector<std::uint32_t>>(std::move(of_block));
+  return join(only(0, only(now.grid, only(0, now.phase))),
+              only(1 + now.block / kNeighbours, only(now.block % kNeighbours, block)));
 }
 
-// (Mostly one of the two knows what the other one knows.)
-Clock VectorClock::join(const Clock& clock, const Clock& other) {
-  if (clock == other || !other) return clock;
-  if (!clock || other->covers(*clock)) return other;
-  if (clock->covers(*other)) return clock;
-  VectorClock both = *clock;
-  both.times_.resize(std::max(clock->times_.size(), other->times_.size()));
-  both.phases_.resize(std::max(clock->phases_.size(), other->phases_.size()));
-  for (std::size_t i = 0; i < other->times_.size(); ++i) {
-    auto& mine = both.times_[i];
-    const auto& its = other->times_[i];
-    if (mine == its || !its || (mine && covers(*mine, *its))) continue;
-    if (!mine || covers(*its, *mine)) {
-      mine = its;
-      continue;
-    }
-    Times times;
-    for (std::size_t b = 0; b < kBlocks; ++b) times[b] = join((*mine)[b], (*its)[b]);
-    mine = std::make_shared<const Times>(std::move(times));
-  }
-  for (std::size_t g = 0; g < other->phases_.size(); ++g) {
-    both.phases_[g] = std::max(both.phases_[g], other->phases_[g]);
-  }
-  return std::make_shared<const VectorClock>(std::move(both));
-}
+}  // namespace
 
 // --- What threads know --------------------------------------------------------------------------
 
-void Knowledge::fence(const Fence& fence, bool wide) {
-  if (is_wide && !wide) tell();
-  known = VectorClock::join(known, std::exchange(pending, nullptr));
-  unfenced = VectorClock::join(unfenced, std::exchange(from_others, nullptr));
+void Knowledge::fence(const Clock& before, bool wide) {
+  add(known, std::exchange(pending, nullptr));
+  add(unfenced, std::exchange(from_others, nullptr));
   if (wide) {
-    known = VectorClock::join(known, std::exchange(unfenced, nullptr));
-    known = VectorClock::join(known, std::exchange(from_grid, nullptr));
+    add(known, std::exchange(unfenced, nullptr));
+    add(known, std::exchange(from_grid, nullptr));
   }
-  last_fence = fence;
-  fenced = true;
-  is_wide = wide;
-}
-
-void Knowledge::tell() {
-  if (!std::exchange(fenced, false)) return;
-  const Clock told = VectorClock::with(VectorClock::join(known, unfenced), last_fence);
+  const Clock told = join(join(known, unfenced), before);
   const bool same = told_block == told_all;
-  told_block = VectorClock::join(told_block, told);
-  if (!std::exchange(is_wide, false)) return;
-  told_all = same ? told_block : VectorClock::join(told_all, told);
+  add(told_block, told);
+  if (wide) told_all = same ? told_block : join(told_all, told);
 }
 
-void Knowledge::join(Knowledge& other) {
-  other.tell();
-  known = VectorClock::join(VectorClock::join(known, other.known), other.pending);
-  unfenced = VectorClock::join(VectorClock::join(unfenced, other.unfenced), other.from_others);
-  from_grid = VectorClock::join(from_grid, other.from_grid);
-  told_block = VectorClock::join(told_block, other.told_block);
-  told_all = VectorClock::join(told_all, other.told_all);
+void Knowledge::meet(const Knowledge& other) {
+  add(known, other.known);
+  add(known, other.pending);
+  add(unfenced, other.unfenced);
+  add(unfenced, other.from_others);
+  add(from_grid, other.from_grid);
+  add(told_block, other.told_block);
+  add(told_all, other.told_all);
 }
 
 Knowledge& Observer::knowledge(const Lane& lane) {
-  return learnt_.try_emplace(lane.warp * kWarpSize + lane.id, common_).first->second;
-}
-
-void Observer::join_block() {
-  for (auto& [thread, learnt] : learnt_) common_.join(learnt);
-  learnt_.clear();
+  return learnt_.try_emplace(lane.number(), common_).first->second;
 }
 
 void Observer::join_warp(unsigned warp, unsigned mask) {
@@ -414,27 +357,25 @@ void Observer::join_warp(unsigned warp, unsigned mask) {
   for_each_lane(mask, [&](unsigned id) {
     const auto own = learnt_.find(warp * kWarpSize + id);
     if (own == learnt_.end()) return;
-    joined.join(own->second);
+    joined.meet(own->second);
     any = true;
   });
   if (any) for_each_lane(mask, [&](unsigned id) { learnt_[warp * kWarpSize + id] = joined; });
 }
 
 void Observer::grid_arrives() {
-  if (!ordering_) return;
-  Clock& known = resident_->known[phase_ % 2];
-  known = VectorClock::join(known, common_.known);
+  if (mode_ == RaceMode::kOrder) add(resident_->known[phase_ % 2], common_.known);
 }
 
 void Observer::grid_synchronized() {
-  if (ordering_) common_.known = VectorClock::join(common_.known, resident_->known[phase_ % 2]);
+  if (mode_ == RaceMode::kOrder) add(common_.known, resident_->known[phase_ % 2]);
   ++phase_;
 }
 
 void Observer::fence(Lane& lane, Scope scope) {
-  if (!ordering_) return;
-  ++steps_[lane.warp * kWarpSize + lane.id];
-  knowledge(lane).fence({now(lane), clocks_[lane.warp].known[lane.id]}, scope != Scope::kBlock);
+  if (mode_ != RaceMode::kOrder) return;
+  const Moment now = next_step(lane);
+  knowledge(lane).fence(clock_of(now, clocks_[lane.warp][lane.id]), scope != Scope::kBlock);
 }
 
 // `lane` reads a word that was written with `release`.
@@ -444,40 +385,29 @@ void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& r
   std::tuple read(release, block_only, weak);
   if (own.read == read) return;
   own.read = std::move(read);
-  if (!weak) own.tell();
   const bool same_grid = !resident_ || release->grid == resident_->number;
   if (!block_only) {
-    Clock& clock = !weak ? own.unfenced : same_grid ? own.from_others : own.from_grid;
-    clock = VectorClock::join(clock, release->all);
+    add(!weak ? own.unfenced : same_grid ? own.from_others : own.from_grid, release->all);
   }
-  Clock& clock = weak ? own.pending : own.known;
-  for (const auto& [block, told] : release->blocks) {
-    if (block == block_number_) clock = VectorClock::join(clock, told);
-  }
+  const auto told = release->blocks.find(block_number_);
+  if (told != release->blocks.end()) add(weak ? own.pending : own.known, told->second);
 }
 
 // What `lane` tells those who read what it is about to write, beside what `before` tells. Null if
 // that is nothing.
 std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_only,
                                                  const std::shared_ptr<const Release>& before) {
-  const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
-  Knowledge& knows = own == learnt_.end() ? common_ : own->second;
-  knows.tell();
+  const auto own = learnt_.find(lane.number());
+  const Knowledge& knows = own == learnt_.end() ? common_ : own->second;
   if (!knows.told_block) return before;
   Release release = before ? *before : Release{};
   release.grid = resident_ ? resident_->number : 0;
-  if (!block_only) release.all = VectorClock::join(release.all, knows.told_all);
+  if (!block_only) add(release.all, knows.told_all);
   // (Where blocks run one after the other, those of others have ended.)
   if (!resident_) {
     std::erase_if(release.blocks, [&](const auto& of) { return of.first != block_number_; });
   }
-  const auto of_block = std::find_if(release.blocks.begin(), release.blocks.end(),
-                                     [&](const auto& of) { return of.first == block_number_; });
-  if (of_block == release.blocks.end()) {
-    release.blocks.emplace_back(block_number_, knows.told_block);
-  } else {
-    of_block->second = VectorClock::join(of_block->second, knows.told_block);
-  }
+  add(release.blocks[block_number_], knows.told_block);
   return std::make_shared<const Release>(std::move(release));
 }
 
@@ -485,8 +415,7 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
 
 namespace {
 
-using Kind = WordAccess::Kind;
-constexpr std::size_t kMaxLoadsToCheck = 4096;
+constexpr std::ptrdiff_t kMaxLoadsToCheck = 4096;
 
 Kind kind_of(Access access, Strength strength) {
   if (access == Access::kAtomic) {
@@ -511,8 +440,7 @@ void add_last_of_thread(std::vector<WordAccess>& list, const WordAccess& access)
     std::vector<WordAccess> kept;
     std::set<std::tuple<std::uint64_t, unsigned, Kind, std::uint8_t>> seen;
     for (auto a = list.rbegin(); a != list.rend(); ++a) {
-      const auto thread = static_cast<unsigned>(a->at.warp * kWarpSize + a->at.lane);
-      if (seen.insert({a->at.block, thread, a->kind, a->bytes}).second) kept.push_back(*a);
+      if (seen.insert({a->at.block, a->at.thread, a->kind, a->bytes}).second) kept.push_back(*a);
     }
     list.assign(kept.rbegin(), kept.rend());
     list.reserve(2 * list.size());
@@ -537,35 +465,26 @@ void Word::add(WordAccess access) {
   const Kind kind = access.kind;
   if (access.is_strong() && kind != Kind::kStrongRead) ++version;
   access.version = version;
-  if (kind == Kind::kRead) {
-    loaded_by_several |= loaded && loaded_by != access.at.block;
-    loaded = true;
-    loaded_by = access.at.block;
-  }
+  if (kind == Kind::kRead) loaded.add(access.at.block);
   // Those after which this one certainly came need not be kept.
   if (kind == Kind::kWrite) {
     const auto is_replaced = [&](const WordAccess& a) { return !(a.bytes & ~access.bytes); };
     for (auto* list : {&reads, &strong_reads, &writes}) std::erase_if(*list, is_replaced);
-    updated = updated_by_several = false;
+    updated = {};
   } else if (access.updates()) {
     std::erase_if(writes, [&](const WordAccess& a) {
       return a.kind == kind && a.bytes == access.bytes &&
              (kind == Kind::kUpdate || a.at.block == access.at.block);
     });
-    updated_by_several |= updated && update_block != access.at.block;
-    updated = true;
-    update_block = access.at.block;
+    updated.add(access.at.block);
     update_epoch = access.at.epoch;
   }
-  add_last_of_thread(kind == Kind::kRead         ? reads
-                     : kind == Kind::kStrongRead ? strong_reads
-                                                 : writes,
-                     access);
+  auto& list = kind == Kind::kRead ? reads : kind == Kind::kStrongRead ? strong_reads : writes;
+  add_last_of_thread(list, access);
 }
 
 void Word::forget_loads(const Moment& thread) {
-  const std::size_t count = std::min(reads.size(), kMaxLoadsToCheck);
-  const auto first = reads.end() - static_cast<std::ptrdiff_t>(count);
+  const auto first = reads.end() - std::min(std::ssize(reads), kMaxLoadsToCheck);
   reads.erase(std::remove_if(first, reads.end(),
                              [&](const WordAccess& a) { return a.at.same_thread(thread); }),
               reads.end());
@@ -573,15 +492,13 @@ void Word::forget_loads(const Moment& thread) {
 
 // --- Happens-before -----------------------------------------------------------------------------
 
-Moment Observer::now(const Lane& lane) const {
+Moment Observer::next_step(const Lane& lane) {
   return {.block = block_number_,
           .phase = phase_,
           .epoch = epoch_,
-          .time = clocks_[lane.warp].time,
-          .step = steps_[lane.warp * kWarpSize + lane.id],
+          .step = ++step_of(lane),
           .grid = resident_ ? resident_->number : std::uint16_t{0},
-          .warp = lane.warp,
-          .lane = lane.id};
+          .thread = static_cast<std::uint16_t>(lane.number())};
 }
 
 // Whether `moment` is over for `lane`, by program order, barriers and __syncwarp.
@@ -590,17 +507,8 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
     return resident_ && moment.grid == resident_->number && moment.phase < phase_;
   }
   if (moment.epoch != epoch_) return true;
-  if (moment.warp != lane.warp) return false;
-  return moment.lane == lane.id || moment.time < clocks_[lane.warp].known[lane.id][moment.lane];
-}
-
-// Whether `moment` came before a fence that `lane` knows of through atomic operations; `unfenced`:
-// of another block's, without a fence behind them.
-bool Observer::is_known(const Moment& moment, const Lane& lane, bool unfenced) const {
-  const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
-  const Knowledge& its = own == learnt_.end() ? common_ : own->second;
-  const Clock& known = unfenced ? its.unfenced : its.known;
-  return known && known->covers(moment);
+  return moment.thread / kWarpSize == lane.warp &&
+         moment.step <= clocks_[lane.warp][lane.id][moment.thread % kWarpSize];
 }
 
 // Whether `lane` has seen the last atomic operation on the word, or comes after a thread that has.
@@ -627,42 +535,41 @@ bool Observer::saw_last_write(const Word& word, Kind kind, const Lane& lane) con
 void Observer::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
                        const WordAccess& access, const Word& word,
                        const std::vector<WordAccess>& earlier) {
+  const auto own = learnt_.find(lane.number());
+  const Knowledge& knows = own == learnt_.end() ? common_ : own->second;
   for (const WordAccess& a : earlier) {
     if (!access.conflicts(a) || is_over(a.at, lane)) continue;
-    const bool was_strong_write = a.is_strong() && !a.reads_only();
-    const bool ordered = was_strong_write && saw_last_write(word, access.kind, lane);
-    const bool unfenced = !ordered && !is_known(a.at, lane) && is_known(a.at, lane, true);
-    const bool is_stale = access.kind == Kind::kRead && word.may_be_stale;
-    if (ordered || is_known(a.at, lane) || (unfenced && !is_stale)) {
+    const bool ordered =
+        (a.is_strong() && !a.reads_only() && saw_last_write(word, access.kind, lane)) ||
+        covers(knows.known, a.at);
+    // By atomic operations of another block's, without a fence behind them.
+    const bool unfenced = !ordered && covers(knows.unfenced, a.at);
+    if (ordered || (unfenced && !(access.kind == Kind::kRead && word.may_be_stale))) {
       races_->relied_on_order = true;
       continue;
     }
     const Unobserved unobserved;
+    const WordAccess& load = a.kind == Kind::kRead ? a : access;
+    const bool may_check =
+        !unfenced && load.kind == Kind::kRead && (a.updates() || access.updates());
+    const auto its_load = GlobalRaces::load_of(load.at, word);
+    if (may_check && races_->unchecked.contains(its_load)) continue;
+    Race race = race_with(a, lane, tally, address);
+    race.has_flag = unfenced;
     if (unfenced) {
-      races_->race = race_with(a, lane, tally, address);
-      races_->race.missing =
+      race.missing =
           ", with no __threadfence() between the atomic operation or the flag that tells of it and "
           "this load, which may find an older value in its L1 cache";
-      races_->race.has_flag = true;
-      lane.block->fail(lane, races_->race.report + (resident_ ? races_->race.missing : ""));
     }
-    const bool then = a.kind == Kind::kRead && access.updates();
-    if (!then && !(access.kind == Kind::kRead && a.updates())) {
-      races_->race = race_with(a, lane, tally, address);
-      lane.block->fail(lane, races_->race.report + (resident_ ? races_->race.missing : ""));
-    }
-    const GlobalRaces::Load load = GlobalRaces::load_of(then ? a.at : access.at, word);
-    if (!races_->unchecked.contains(load)) {
-      races_->unchecked[load] = race_with(a, lane, tally, address);
-    }
+    Race& kept = (may_check ? races_->unchecked[its_load] : races_->race) = std::move(race);
+    if (!may_check) lane.block->fail(lane, kept.report + (resident_ ? kept.missing : ""));
   }
 }
 
 // Compares the access with those before it, and orders the lane after what it reads.
 void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
-  ++steps_[lane.warp * kWarpSize + lane.id];
   const bool is_atomic = tally.access == Access::kAtomic;
-  WordAccess access{now(lane), tally.pc};
+  WordAccess access{next_step(lane), tally.pc};
   access.kind = kind_of(tally.access, tally.strength);
   // An atomic operation that leaves the value as it is: a way of reading it.
   if (is_atomic && !lane.changes(lane.update)) access.kind = Kind::kStrongRead;
@@ -680,7 +587,9 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   for (std::size_t w = begin / 8; 8 * w < end; ++w) {
     Word& word = tally.region->word(w);
     word.address = tally.begin + 8 * w;
-    access.bytes = bytes_of_word(w, begin, end);
+    const std::size_t first = std::max(begin, 8 * w) - 8 * w,
+                      last = std::min(end - 8 * w, std::size_t{8});
+    access.bytes = static_cast<std::uint8_t>((1u << last) - (1u << first));
     if (tally.strength == Strength::kCompare) {
       races_->unchecked.erase(GlobalRaces::load_of(access.at, word));
       word.forget_loads(access.at);
@@ -708,44 +617,43 @@ void Observer::reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t a
   if (word.writes.empty()) return;
   const Unobserved unobserved;
   const WordAccess& write = word.writes.back();
-  std::string what = describe_access(tally, address);
-  what += tally.access == Access::kTexture ? " through a texture" : " by __ldg()";
-  what += ", which " + (write.at.block == block_number_
-                            ? lane.block->name_of_thread(write.at.warp * kWarpSize + write.at.lane)
-                            : lane.block->name_of_block(write.at.block));
-  what += (write.updates() ? " updated" : " wrote") + at_line(write.pc);
-  lane.block->fail(lane,
-                   what +
-                       " in the same launch: this load is for what no thread of the launch "
-                       "writes, and may find an older value",
-                   tally.pc);
+  const bool own_block = write.at.block == block_number_;
+  lane.block->fail(
+      lane,
+      fmt::format("{} {}, which {} {}{} in the same launch: this load is for what no thread of the "
+                  "launch writes, and may find an older value",
+                  describe_access(tally, address),
+                  tally.access == Access::kTexture ? "through a texture" : "by __ldg()",
+                  own_block ? lane.block->name_of_thread(write.at.thread)
+                            : lane.block->name_of_block(write.at.block),
+                  write.updates() ? "updated" : "wrote", at_line(write.pc)),
+      tally.pc);
 }
 
 Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
                          std::uintptr_t address) const {
   const bool own_block = other.at.block == block_number_;
+  const auto thread = [&](std::uint64_t block, unsigned number) {
+    const std::string of = own_block ? "" : " of " + lane.block->name_of_block(block);
+    return Race::Thread{
+        .block = block, .number = number, .name = lane.block->name_of_thread(number) + of};
+  };
   Race race;
   race.address = address;
   race.size = tally.size;
   race.shared = tally.space == Space::kShared;
-  race.threads[0].block = block_number_;
-  race.threads[0].number = lane.warp * kWarpSize + lane.id;
-  race.threads[1].block = other.at.block;
-  race.threads[1].number = other.at.warp * kWarpSize + other.at.lane;
-  std::string what = "race: " + describe_access(tally, address) + ", which " +
-                     lane.block->name_of_thread(race.threads[1].number);
-  if (!own_block) what += " of " + lane.block->name_of_block(other.at.block);
-  for (Race::Thread& thread : race.threads) {
-    thread.name = lane.block->name_of_thread(thread.number);
-    if (!own_block) thread.name += " of " + lane.block->name_of_block(thread.block);
-  }
-  what += other.reads_only() ? " read" : other.updates() ? " updated" : " wrote";
-  what += at_line(other.pc);
-  race.report = lane.block->describe_failure(lane, what, tally.pc);
-  race.missing = own_block && other.at.warp == lane.warp
+  race.threads[0] = thread(block_number_, lane.number());
+  race.threads[1] = thread(other.at.block, other.at.thread);
+  const char* const did = other.reads_only() ? "read" : other.updates() ? "updated" : "wrote";
+  race.report = lane.block->describe_failure(
+      lane,
+      fmt::format("race: {}, which {} {}{}", describe_access(tally, address), race.threads[1].name,
+                  did, at_line(other.pc)),
+      tally.pc);
+  race.missing = !own_block ? ", with no fence and atomic operation that order them"
+                 : other.at.thread / kWarpSize == lane.warp
                      ? ", with no __syncwarp or __syncthreads between"
-                 : own_block ? ", with no __syncthreads between"
-                             : ", with no fence and atomic operation that order them";
+                     : ", with no __syncthreads between";
   return race;
 }
 
@@ -761,9 +669,9 @@ std::string Race::explanation() const {
     return "; an atomic operation with _block in its name is one for the threads of a block alone: "
            "between blocks use the one without, such as atomicAdd";
   }
-  for (const Thread* const t : {&a, &b}) {
-    if (t->reads_then_updates && !t->stores) {
-      return "; " + t->name +
+  for (const Thread& t : threads) {
+    if (t.reads_then_updates && !t.stores) {
+      return "; " + t.name +
              " reads it and updates it in two steps, and the other thread comes between: use the "
              "value that the atomic operation returns, and do not read it besides";
     }
@@ -787,31 +695,29 @@ std::string Race::explanation() const {
 }
 
 std::string Race::skipped_barrier() const {
-  const auto times = [](const Thread& t, const void* barrier) {
-    const auto found = t.barriers.find(barrier);
-    return found == t.barriers.end() ? 0u : found->second;
-  };
   const auto text = [](unsigned n) {
     return n == 0 ? std::string("never") : n == 1 ? "once" : std::to_string(n) + " times";
   };
   for (const auto& [t, other] : {std::pair(&threads[0], &threads[1]), {&threads[1], &threads[0]}}) {
     for (const auto& [barrier, count] : t->barriers) {
-      const unsigned its_count = times(*other, barrier);
+      const auto its = other->barriers.find(barrier);
+      const unsigned its_count = its == other->barriers.end() ? 0 : its->second;
       if (count <= its_count) continue;
-      return "; " + t->name + " waits at the __syncthreads" + at_line(barrier) + " " + text(count) +
-             ", " + other->name + " " + text(its_count) +
-             ": move the barrier out of the branch or loop that some threads skip";
+      return fmt::format(
+          "; {} waits at the __syncthreads{} {}, {} {}: move the barrier out of the branch or loop "
+          "that some threads skip",
+          t->name, at_line(barrier), text(count), other->name, text(its_count));
     }
   }
   return "";
 }
 
-void Observer::note_barrier(const Lane& lane, const void* pc) {
+// The one of the race's two threads that `lane` is, or null.
+Race::Thread* Observer::racing_thread(const Lane& lane) {
   for (Race::Thread& thread : races_->race.threads) {
-    if (thread.block == block_number_ && thread.number == lane.warp * kWarpSize + lane.id) {
-      ++thread.barriers[pc];
-    }
+    if (thread.block == block_number_ && thread.number == lane.number()) return &thread;
   }
+  return nullptr;
 }
 
 // While lanes run in lockstep: what the threads of the race do to its word; and whether a lane
@@ -821,40 +727,37 @@ void Observer::explain(const Lane& lane, const Tally& tally, std::uintptr_t addr
   const bool stores = tally.access == Access::kStore, is_atomic = tally.access == Access::kAtomic;
   if (race.address - tally.begin >= tally.end - tally.begin) return;
   if (address < race.address + race.size && race.address < address + tally.size) {
-    for (Race::Thread& thread : race.threads) {
-      if (thread.block != block_number_ || thread.number != lane.warp * kWarpSize + lane.id) {
-        continue;
-      }
-      thread.changes |= stores && thread.loads;
-      thread.stores |= stores;
-      thread.reads_then_updates |= is_atomic && thread.reads_first;
-      thread.updates_atomically |= is_atomic;
-      thread.updates_for_block |= is_atomic && tally.strength == Strength::kBlock;
-      thread.loads |= !stores;
-      thread.reads_first |= tally.access == Access::kLoad && !thread.updates_atomically;
+    if (Race::Thread* const thread = racing_thread(lane)) {
+      thread->changes |= stores && thread->loads;
+      thread->stores |= stores;
+      thread->reads_then_updates |= is_atomic && thread->reads_first;
+      thread->updates_atomically |= is_atomic;
+      thread->updates_for_block |= is_atomic && tally.strength == Strength::kBlock;
+      thread->loads |= !stores;
+      thread->reads_first |= tally.access == Access::kLoad && !thread->updates_atomically;
     }
   }
+  const std::uint32_t step = ++step_of(lane);
   if (!race.lost_update.empty()) return;
   const Unobserved unobserved;
   const std::uint32_t bit = 1u << lane.id;
   Update& update = updates_[address];
-  const bool same_warp = update.warp == lane.warp && update.epoch == epoch_;
-  if (!same_warp) update = {};
+  if (update.warp != lane.warp || update.epoch != epoch_) {
+    update = {.epoch = epoch_, .warp = lane.warp};
+  }
   if (stores && update.pc && !(update.seen_by & bit) && update.lane != lane.id &&
-      update.time >= clocks_[lane.warp].known[lane.id][update.lane]) {
-    race.lost_update = "; with the lanes of the warp in lockstep, thread " + to_text(lane.thread) +
-                       (update.read_by & bit ? ", which read the old value before," : "") +
-                       " overwrites" + at_line(tally.pc) + " the value " +
-                       value_text(address, tally.size) + " that " +
-                       lane.block->name_of_thread(lane.warp * kWarpSize + update.lane) + " stored" +
-                       at_line(update.pc) + ": it is lost";
+      update.step > clocks_[lane.warp][lane.id][update.lane]) {
+    race.lost_update = fmt::format(
+        "; with the lanes of the warp in lockstep, thread {}{} overwrites{} the value {} that {} "
+        "stored{}: it is lost",
+        to_text(lane.thread), update.read_by & bit ? ", which read the old value before," : "",
+        at_line(tally.pc), value_text(address, tally.size),
+        lane.block->name_of_thread(lane.warp * kWarpSize + update.lane), at_line(update.pc));
     return;
   }
   if (stores || is_atomic) {
-    update = {tally.pc, epoch_, clocks_[lane.warp].time, bit, update.read_by, lane.warp, lane.id};
+    update = {tally.pc, epoch_, step, bit, update.read_by, lane.warp, lane.id};
   } else {
-    update.epoch = epoch_;
-    update.warp = lane.warp;
     update.seen_by |= bit;
     update.read_by |= bit;
   }

@@ -30,7 +30,6 @@
 // if the thread then checks what it read with atomicCAS. (By CUDA's memory model it is a race.)
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -69,64 +68,36 @@ enum class Strength : std::uint8_t {
 };
 
 // A point in the execution of a thread. `phase` counts the barriers of its grid, `epoch` those of
-// its block, `time` the __syncwarp of its warp, `step` what the thread itself did.
+// its block, `step` what the thread itself did.
 struct Moment {
   std::uint64_t block = 0;
-  std::uint32_t phase = 0, epoch = 0, time = 0, step = 0;
+  std::uint32_t phase = 0, epoch = 0, step = 0;
   std::uint16_t grid = 0;  // of co-resident ones
-  std::uint16_t warp = 0;
-  std::uint8_t lane = 0;
+  std::uint16_t thread = 0;
 
   bool same_thread(const Moment& other) const {
-    return block == other.block && warp == other.warp && lane == other.lane;
+    return block == other.block && thread == other.thread;
   }
-  unsigned thread() const { return warp * 32u + lane; }  // in its block
 };
 
-// A fence, and what came before it: the thread's own steps, earlier epochs of its block, and what
-// the other lanes of its warp did before the times `known`.
-struct Fence {
-  Moment at;
-  std::array<std::uint32_t, kWarpSize> known{};
-  bool covers(const Moment& moment) const;
-};
+// Of each lane of a warp, which of its steps are over: all up to this one.
+using Steps = std::array<std::uint32_t, kWarpSize>;
 
-// A vector clock: which moments of each block are over for a thread that learnt of them by atomic
-// operations or volatile loads. One comparison of epochs settles most of them (as in Flanagan and
-// Freund, "FastTrack", 2009); of the latest epoch that is known of, the last fence of each thread
-// says more. Clocks do not change once they are made, and share what they have in common.
-class VectorClock;
-using Clock = std::shared_ptr<const VectorClock>;  // null: of nothing
-class VectorClock {
- public:
-  bool covers(const Moment& moment) const;
-  bool covers(const VectorClock& other) const;
-  // The clock that knows what `clock` knows, and what came before `fence`, or what `other` knows.
-  static Clock with(const Clock& clock, const Fence& fence);
-  static Clock join(const Clock& clock, const Clock& other);
-
- private:
-  struct BlockTime {
-    std::uint32_t epoch = 0;    // all earlier ones are over
-    std::vector<Fence> fences;  // in it: the last of each thread, in the order of threads
-    bool covers(const BlockTime& other) const;
-  };
-  using Time = std::shared_ptr<const BlockTime>;
-  static constexpr std::size_t kBlocks = 32;
-  using Times = std::array<Time, kBlocks>;  // of neighbouring blocks
-  static bool covers(const Times& times, const Times& others);
-  static Time join(const Time& time, const Time& other);
-
-  std::vector<std::shared_ptr<const Times>> times_;
-  std::vector<std::uint32_t> phases_;  // of each grid: all earlier ones are over
-};
+// A vector clock: which moments are over for a thread that learnt of them by atomic operations or
+// volatile loads. Of each grid, the number of its phases; of each block, 32 neighbours together,
+// that of its epochs, and of each thread's steps. One comparison of epochs settles most of them (as
+// in Flanagan and Freund, "FastTrack", 2009). Clocks do not change once they are made, and share
+// what they have in common; null: nothing.
+template <typename T>
+using Counts = std::shared_ptr<const std::vector<T>>;
+using Clock = Counts<Counts<Counts<std::uint32_t>>>;
 
 // What a thread acquires by reading a word that was released after a fence. An atomic operation
 // continues the release sequence of the word, and a plain store ends it.
 struct Release {
-  Clock all;                                            // for its readers
-  std::vector<std::pair<std::uint64_t, Clock>> blocks;  // only threads of a block
-  std::uint16_t grid = 0;                               // of the thread that released it last
+  Clock all;                              // for its readers
+  std::map<std::uint64_t, Clock> blocks;  // only threads of a block
+  std::uint16_t grid = 0;                 // of the thread that released it last
 };
 
 // What a thread knows of others', and what it tells those who read what it writes: what it knew at
@@ -142,15 +113,11 @@ struct Knowledge {
   // the L1 cache may still hold what was loaded before.
   Clock unfenced;
   Clock told_block, told_all;  // by fences of any scope, and by those that are wider than the block
-  // The last fence, of which told_block and told_all do not know yet: a loop that polls has one
-  // again and again.
-  bool fenced = false, is_wide = false;
-  Fence last_fence;
 
-  void fence(const Fence& fence, bool wide);
-  void tell();
+  // A fence, and what came `before` it.
+  void fence(const Clock& before, bool wide);
   // Adds what `other` knows and tells, at a barrier: what it read by volatile loads counts, too.
-  void join(Knowledge& other);
+  void meet(const Knowledge& other);
 };
 
 // One of several grids that are resident together, and what its blocks knew when they came to its
@@ -160,23 +127,11 @@ struct ResidentGrid {
   Clock known[2];
 };
 
-// Which of the `word`-th 8 bytes lie between `begin` and `end`, as bits.
-inline std::uint8_t bytes_of_word(std::size_t word, std::size_t begin, std::size_t end) {
-  const std::size_t first = std::max(begin, 8 * word) - 8 * word;
-  const std::size_t last = std::min(end, 8 * word + 8) - 8 * word;
-  return static_cast<std::uint8_t>((1u << last) - (1u << first));
-}
+// What an access to 8 bytes of memory does.
+enum class Kind : std::uint8_t { kRead, kWrite, kStrongRead, kStrongWrite, kUpdate, kBlockUpdate };
 
 // An access to 8 bytes of memory.
 struct WordAccess {
-  enum class Kind : std::uint8_t {
-    kRead,
-    kWrite,
-    kStrongRead,
-    kStrongWrite,
-    kUpdate,
-    kBlockUpdate
-  };
   Moment at;
   const void* pc = nullptr;
   std::uint32_t version = 0;  // how many strong writes to the word it has seen
@@ -189,6 +144,20 @@ struct WordAccess {
   // Whether the two are a race unless they are ordered.
   bool conflicts(const WordAccess& other) const;
 };
+
+// Which blocks have done something to a word: none, one, or several.
+struct Blocks {
+  bool any = false, several = false;
+  std::uint64_t last = 0;
+
+  void add(std::uint64_t block) {
+    several |= any && last != block;
+    any = true;
+    last = block;
+  }
+  bool beside(std::uint64_t block) const { return any && (several || last != block); }
+};
+
 // The accesses to a word with which a later one may race.
 struct Word {
   std::uintptr_t address = 0;
@@ -196,18 +165,12 @@ struct Word {
   // order.
   std::vector<WordAccess> reads, strong_reads, writes;
   std::uint32_t version = 0;
-  // Updates since the last plain store: whether of one block, which, and when it was last.
-  bool updated = false, updated_by_several = false;
-  std::uint64_t update_block = 0;
-  std::uint32_t update_epoch = 0;
-  // Which blocks have loaded it, so that L1 caches may hold it: none, one, or several; and whether
-  // one other than that of the last store or update had done so before that (or had loaded another
+  Blocks updated;                  // since the last plain store,
+  std::uint32_t update_epoch = 0;  // and when last
+  Blocks loaded;                   // so that their L1 caches may hold it
+  // Whether one other than that of the last store or update had loaded it before that (or another
   // word of the sector).
-  bool loaded = false, loaded_by_several = false, may_be_stale = false;
-  std::uint64_t loaded_by = 0;
-  bool is_cached_beside(std::uint64_t block) const {
-    return loaded && (loaded_by_several || loaded_by != block);
-  }
+  bool may_be_stale = false;
 
   void add(WordAccess access);
   // `thread` checks by atomicCAS what it has loaded.
@@ -215,7 +178,7 @@ struct Word {
   // Whether an atomic operation was the last to write, and only luck or an order that other
   // accesses make keeps a plain access at `at` behind it.
   bool is_updated_beside(const Moment& at) const {
-    return updated && (updated_by_several || update_block != at.block || update_epoch == at.epoch);
+    return updated.any && (updated.beside(at.block) || update_epoch == at.epoch);
   }
 };
 
@@ -224,11 +187,11 @@ struct Race {
   struct Thread {
     std::uint64_t block = 0;
     unsigned number = 0;  // in it
-    std::string name;
+    std::string name = {};
     // What it does to the word, while the race is explained; `changes`: it stores after it loaded.
     bool loads = false, stores = false, changes = false, updates_atomically = false;
     bool reads_first = false, reads_then_updates = false, updates_for_block = false;
-    std::map<const void*, unsigned> barriers;  // how often it came to each
+    std::map<const void*, unsigned> barriers = {};  // how often it came to each
   };
 
   std::string report;
@@ -338,7 +301,7 @@ class GlobalRaces {
   using Load = std::tuple<std::uint64_t, unsigned, std::uintptr_t>;
   std::map<Load, Race> unchecked;
   static Load load_of(const Moment& at, const Word& word) {
-    return {at.block, at.warp * kWarpSize + at.lane, word.address};
+    return {at.block, at.thread, word.address};
   }
 
  private:
