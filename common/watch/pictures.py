@@ -18,7 +18,7 @@ import textwrap
 from collections import defaultdict
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import traces
 import watch
@@ -45,14 +45,6 @@ text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { fo
 .box { stroke: #465163; fill: #1a2028 } .frame { stroke: #e4e9f0 } .padding { stroke: #83423f } .unread { stroke: #2a333f } .bad { fill: #ff7d73 } .rule { stroke: #6d7990 }
 .hatch { stroke: #7b879b } .soft-line { stroke: #465163 } .quiet { fill: #2a333f } }
 """
-SVG = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-    'height="{height}" role="img" aria-labelledby="t d"><title id="t">{title}</title>'
-    '<desc id="d">{description}</desc><style>{style}</style><defs><pattern id="hatch" width="4" '
-    'height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" '
-    'x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
-    '<rect class="p" width="{width}" height="{height}"/>\n{parts}\n</svg>\n'
-)
 
 
 def colour(lane):
@@ -83,19 +75,6 @@ def number(value):
 def along(low, high, begin, room):
     """A scale: where a value from `low` to `high` is drawn."""
     return lambda value: begin + (value - low) / (high - low) * room
-
-
-class Row(NamedTuple):
-    """Boxes side by side."""
-
-    left: float
-    pitch: float
-    top: float
-    bottom: float
-
-    def x(self, k):
-        """The middle of a box."""
-        return self.left + (k + 0.5) * self.pitch - 1
 
 
 class Picture:
@@ -155,15 +134,16 @@ class Picture:
         self.add("rect", x=x, y=y, width=width, height=height, **paint(look), **more)
 
     def row(self, y, tall, looks, texts=(), words=None, left=LEFT, pitch=ROOM / 32, gap=2, **more):
-        """Boxes, and the texts in them. Without a box where the look is None."""
-        row = Row(left, pitch, y, y + tall)
+        """Boxes, and the texts in them. Without a box where the look is None. Returns where they are;
+        x(k) is the middle of the k-th."""
+        x = along(0, 1, left + pitch / 2 - 1, pitch)
         for k, (look, text) in enumerate(itertools.zip_longest(looks, texts)):
             if look:
                 self.rect(left + k * pitch, y, pitch - gap, tall, look, **more)
             if text is not None:
                 look = words or ("p small" if look[0] == "#" else "ink small")
-                self.middle(row.x(k), y + tall / 2 + 4, text, look)
-        return row
+                self.middle(x(k), y + tall / 2 + 4, text, look)
+        return SimpleNamespace(x=x, top=y, bottom=y + tall)
 
     def lanes(self, y, active):
         return self.row(y, 12, looks_of(active), rx=2)
@@ -195,13 +175,15 @@ class Picture:
         self.description = f"{text} {self.description}".strip()
 
     def svg(self):
-        return SVG.format(
-            title=escape(self.title),
-            description=escape(self.description),
-            width=self.width,
-            height=round(self.height + 10),
-            style=STYLE.strip(),
-            parts="\n".join(self.parts),
+        height, text = round(self.height + 10), "\n".join(self.parts)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height}" '
+            f'width="{self.width}" height="{height}" role="img" aria-labelledby="t d">'
+            f'<title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}'
+            f'</desc><style>{STYLE.strip()}</style><defs><pattern id="hatch" width="4" height="4" '
+            'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" '
+            'x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
+            f'<rect class="p" width="{self.width}" height="{height}"/>\n{text}\n</svg>\n'
         )
 
 
@@ -619,16 +601,11 @@ def chain(draw, trace):
     csr = 12 * len(places) + 4 * (rows + 1) + 16 * rows
     draw.text(430, 66, f"{matrix['name']}: {rows} states, {len(places)} nonzeros")
     whole = f"{len(dense)} nonzeros on {plural(len(kept), 'diagonal')} stored whole: 8 bytes each"
-    groups = (
-        (colour(3), dense, whole),
-        ("#e9a9a4", zeros, f"{plural(len(zeros), 'zero')} stored with them"),
-        (
-            colour(25),
-            rest,
-            f"{len(rest)} nonzeros as CSR: 8 bytes, and 2 for the diagonal's distance",
-        ),
-    )
-    for line, (look, of, text) in zip((100, 124, 148), groups):
+    stored = f"{plural(len(zeros), 'zero')} stored with them"
+    others = f"{len(rest)} nonzeros as CSR: 8 bytes, and 2 for the diagonal's distance"
+    looks = colour(3), "#e9a9a4", colour(25)
+    texts = zip(looks, (dense, zeros, rest), (whole, stored, others))
+    for line, (look, of, text) in zip((100, 124, 148), texts):
         draw.squares([(x(c), y(r)) for r, c in sorted(of)], cell, look)
         draw.key(430, line, look, text, "ink")
     needed = f"A product needs {trace['compulsory_bytes']:.0f} bytes, in CSR {csr}."
@@ -657,9 +634,7 @@ def sparsity(draw):
     known = {info["matrix"]["name"]: info for info in map(json.loads, looked)}
     side, told = (WIDTH - 20 - 18 * (len(names) - 1)) / len(names), []
     for i, name in enumerate(name.replace("\0", ",") for name in names):
-        rows, columns, nonzeros = (
-            known[name]["matrix"][count] for count in ("rows", "cols", "nnz")
-        )
+        rows, columns, nonzeros = map(known[name]["matrix"].get, ("rows", "cols", "nnz"))
         cells, left, paths = known[name]["sketch"], 10 + i * (side + 18), defaultdict(str)
         cell = side / max(len(cells), len(cells[0]))
         for line, digits in enumerate(cells):
@@ -784,8 +759,7 @@ def roofline(draw, scalar, vector):
     draw.text(right, y(arithmetic) - 8, f"arithmetic: {arithmetic:,} GFLOP/s", "ink small", "end")
     points = [("the bytes that the product needs", scalar["compulsory_bytes"])]
     for trace in (vector, scalar):
-        counts = traces.traffic(trace).items()
-        sectors = sum(c["sectors"] for (_, space, _), c in counts if space == "global")
+        sectors = sum(of.counts.get("sectors", 0) for of in traces.requests(trace))
         points.append((f"all that {trace['kernel']['name']} asks for", traces.SECTOR * sectors))
     nonzeros = scalar["matrix"]["nonzeros"]
     for i, (hue, (name, moved)) in enumerate(zip(map(colour, (16, 25, 31)), points)):
@@ -809,10 +783,8 @@ def versions(draw):
     """Ten versions of one pass on an H200: the tenth is the furthest ahead of cuSPARSE"""
     draw.width = PRINTED
     # Means of the records; where there are none, those of NOTES.md.
-    story, notes = (
-        (ROOT / "06_pcsr/one_pass" / name).read_text(encoding="utf-8")
-        for name in ("story.md", "NOTES.md")
-    )
+    paths = map((ROOT / "06_pcsr/one_pass").joinpath, ("story.md", "NOTES.md"))
+    story, notes = (path.read_text(encoding="utf-8") for path in paths)
     means = defaultdict(dict)
     recorded = r"^(\d+) +(f64|f32) +warm +\d+ +([\d.]+)"
     for version, precision, mean in re.findall(recorded, story, re.MULTILINE):
