@@ -105,7 +105,8 @@ class Archive {
     constexpr std::size_t kPiece = std::size_t{1} << 30;
     ::z_stream z{};
     if (::inflateInit2(&z, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-    std::string text(bytes, '\0');
+    // No byte of a deflated stream stands for more than 1,032.
+    std::string text(std::min<std::uint64_t>(bytes, 1032 * stored.size()), '\0');
     z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(stored.data()));
     z.next_out = reinterpret_cast<Bytef*>(text.data());
     do {
