@@ -10,7 +10,7 @@ expect 'the example converges on a stencil' 0 '^100 rows, 460 nonzeros: [0-9]+ i
 # A tridiagonal matrix with one long row and column.
 awk 'BEGIN { n = 300; print "%%MatrixMarket matrix coordinate real symmetric"; print "% a comment"
   print n, n, 3 * n - 3
-  for (i = 1; i <= n; ++i) { print i, i, i == n ? 2 * n : 4; if (i > 1 && i < n) print i, i - 1, -1 }
+  for (i = 1; i <= n; ++i) { print i, i, i == n ? 2 * n : 40; if (i > 1 && i < n) print i, i - 1, -1 }
   for (i = 1; i < n; ++i) print n, i, -1
   print n, 1, 0.5 }' >"$scratch/good.mtx"
 sed '1s/real/integer/; s/^300 1 0.5$/300 1 1/' "$scratch/good.mtx" >"$scratch/integers.mtx"
