@@ -205,7 +205,7 @@ COMMON_SOURCES := $(filter-out %/fuzz_%,\
 # (simt's own tests are of what it checks and counts.)
 TEST_SOURCES := $(wildcard $(ROOT)/common/tests/*_test.cpp $(if $(filter cpu1,$(BACKEND)$(COUNT)),$(ROOT)/common/simt/tests/*_test.cu))
 MAIN := $(ROOT)/common/harness/main.cpp
-TEST_MAIN := $(ROOT)/common/tests/main.cpp \
+TEST_MAIN := $(if $(filter -lCatch2WithMain,$(TEST_LIBRARIES)),,$(ROOT)/common/tests/main.cpp) \
   $(addprefix $(ROOT)/common/tests/kernel_,suite.cpp matrices.cpp)
 TEST_SOURCES += $(addprefix $(ROOT)/common/coursework/,drawing.cpp protocol.cpp)
 

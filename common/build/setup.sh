@@ -60,8 +60,9 @@ if [ "$mode" != local ]; then  # it is no library alone: mpirun comes with it
 fi
 
 # Where a library may be beside the compiler's own places; which Catch2 it is: version 3 has to be
-# linked, version 2 is a header; and whether there is an fmt to link, which saves a quarter of the
-# time that everything takes to compile (.deps/ has its headers alone).
+# linked, version 2 is a header, of which most may be there compiled (as C++17 or later); and whether
+# there is an fmt to link, which saves a quarter of the time that everything takes to compile (.deps/
+# has its headers alone).
 look_around() {
   includes=() libraries=()
   local path
@@ -77,6 +78,11 @@ look_around() {
   if compiles '#include <catch2/catch_version.hpp>' -fsyntax-only; then
     probe[Catch2]='#include <catch2/catch_version.hpp>
       auto& catch2 = Catch::libraryVersion();' link[Catch2]=-lCatch2
+  elif compiles '#include <string>
+    namespace Catch { template <typename T, typename> struct StringMaker { static std::string convert(T); }; }
+    auto text = Catch::StringMaker<std::string_view, void>::convert("");' \
+    "${libraries[@]}" -lCatch2WithMain -o "$scratch/probe"; then
+    link[Catch2]=-lCatch2WithMain
   fi
   fmt=(-DFMT_HEADER_ONLY) link[fmt]=
   if compiles '#include <fmt/format.h>
@@ -112,6 +118,7 @@ compiles() {  # SOURCE FLAG...
 present() {  # NAME...
   local source='' flags=() name
   for name; do
+    [[ $name = Thrust && ${thrust[*]} ]] && continue  # toolkit_thrust has compiled it
     source+=${probe[$name]}$'\n'
     flags+=(${link[$name]})
   done
@@ -119,7 +126,6 @@ present() {  # NAME...
 }
 
 look_for_missing() {
-  look_around
   missing=()
   present "${names[@]}" && return
   local name
@@ -207,10 +213,12 @@ if ! compiles $'#if __cplusplus < 202002L\n#error\n#endif' -fsyntax-only; then
 fi
 if [ "$mode" = local ] && [ ! -d "$deps/usr" ]; then
   get "${names[@]}"
+  look_around
 fi
 look_for_missing
 if [ ${#missing[@]} -gt 0 ] && [ "$mode" != none ]; then
   get "${missing[@]}"
+  look_around
   look_for_missing
 fi
 
