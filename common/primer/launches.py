@@ -83,11 +83,8 @@ class Text:
         self.text = text
         found = (match for begin, end in parts for match in TOKEN.finditer(text, begin, end))
         kinds = {"delimiter": "text"}
-        self.tokens = [
-            Token(kinds.get(match.lastgroup, match.lastgroup), match[0], match.start())
-            for match in found
-            if match.lastgroup != "skip"
-        ]
+        found = ((kinds.get(m.lastgroup, m.lastgroup), m[0], m.start()) for m in found)
+        self.tokens = [Token(*one) for one in found if one[0] != "skip"]
         self.changes = []  # (begin, end, what comes there)
         self.bodies = []  # (begin, end) of kernels
         self.partner = {}  # of each bracket, by index
@@ -118,38 +115,16 @@ class Text:
         text = self.text[self.tokens[first].begin : self.tokens[last - 1].end]
         return re.sub(r"\s*\n(?:[ \t]*#[^\n]*\n)*\s*", " ", text)
 
-    def behind_angles(self, i):
-        """Behind the > that closes the < at token i."""
-        depth = 0
-        while i < len(self.tokens):
-            text = self.tokens[i].text
-            if text in PAIRS and i in self.partner:
-                i = self.partner[i]
-            elif text == "<":
-                depth += 1
-            elif text == ">":
-                depth -= 1
-                if depth == 0:
-                    return i + 1
-            i += 1
-        return None
-
-    def split(self, first, last):
-        """Ranges of tokens between the commas that are in no bracket; angle brackets of templates count where they close."""
-        ranges, begin, i = [], first, first
+    def commas(self, first, last):
+        """Those of the tokens first to last - 1 that are in no bracket; templates' are among them."""
+        found, i = [], first
         while i < last:
-            text = self.tokens[i].text
-            if text in PAIRS and i in self.partner:
+            if self.tokens[i].text in PAIRS and i in self.partner:
                 i = self.partner[i]
-            elif text == "<" and i > first and self.tokens[i - 1].kind == "word":
-                behind = self.behind_angles(i)
-                if behind and behind <= last:
-                    i = behind - 1
-            elif text == ",":
-                ranges.append((begin, i))
-                begin = i + 1
+            elif self.tokens[i].text == ",":
+                found.append(i)
             i += 1
-        return [*ranges, (begin, last)] if first < last else []
+        return found
 
     def result(self):
         text = self.text
@@ -198,7 +173,7 @@ def goes_on(source, k):
 
 def rewrite_launch(source, i):
     """The launch whose <<< begins at token i. Returns the token behind its >>>."""
-    ends = (k for k in closings(source, i + 3) if len(source.split(i + 3, k)) > 1)
+    ends = (k for k in closings(source, i + 3) if source.commas(i + 3, k))
     close = next((k for k in ends if not goes_on(source, source.partner[k + 3] + 1)), None)
     where = source.tokens[i].begin
     if close is None:
@@ -206,8 +181,8 @@ def rewrite_launch(source, i):
     if any(begin < where < end for begin, end in source.bodies):
         why = "the CPU backend has no dynamic parallelism: the host launches kernels"
         raise LaunchError(where, why)
-    count = len(source.split(i + 3, close))
-    if count > 4:
+    count = len(source.commas(i + 3, close)) + 1
+    if count > 4 and not any(token.text == "<" for token in source.tokens[i + 3 : close]):
         raise LaunchError(where, f"<<<{LAUNCH}>>>: there are {count} arguments between")
     if source.tokens[i - 1].kind != "word" and source.tokens[i - 1].text not in (">", ")", "]"):
         raise LaunchError(where, "before <<< there must be a kernel's name")
@@ -227,10 +202,10 @@ def name_allocation(source, i):
     """cudaMalloc(&a, ...) at token i tells a's name."""
     is_call = source.at(i + 1, "(") and i + 1 in source.partner
     is_member = i and source.tokens[i - 1].text in (".", "->")
-    parts = source.split(i + 2, source.partner[i + 1]) if is_call and not is_member else []
-    if len(parts) != 2:
+    commas = source.commas(i + 2, source.partner[i + 1]) if is_call and not is_member else []
+    if not commas:
         return
-    text = re.sub(r"^.*&|[\s\"\\]|\)+$", "", source.between(*parts[0]))
+    text = re.sub(r"^.*&|[\s\"\\]|\)+$", "", source.between(i + 2, commas[-1]))
     token = source.tokens[i]
     begin = source.tokens[i - 1].begin if i and source.at(i - 1, "::") else token.begin
     source.changes.append((begin, token.end, f'::simt::Named{{"{text}"}}.allocate'))
