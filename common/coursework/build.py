@@ -23,14 +23,10 @@ import tempfile
 from pathlib import Path
 
 import flags
+from exercises import ROOT, NotJudged
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MOST_TEXT = 4000
 MOST_OUTPUT = 1 << 22  # of the compiler that is read
-
-
-class Unusable(Exception):
-    """The files could not be compiled, and not because of what is in them."""
 
 
 def compile_sources(kit, source, objects, *goals):
@@ -93,7 +89,7 @@ class Build:
                 return answer  # nothing is left to run
             good, text = self.compile()
             if not good:
-                raise Unusable(f"what was handed out does not compile: {text}")
+                raise NotJudged(f"what was handed out does not compile: {text}")
         answer["built"] = True
         answer["flags"] = [flag.describe() for flag in self.flags(text)]
         return answer
@@ -126,7 +122,7 @@ class Build:
                 shutil.copyfile(self.course / "given" / name, source / self.step / name)
             good, text = compile_sources(self.kit, source / self.step, objects)
             if not good:
-                raise Unusable(f"what was handed out does not compile: {text}")
+                raise NotJudged(f"what was handed out does not compile: {text}")
         return sorted(objects.glob("*.cu.o"))
 
     def flags(self, said):
@@ -152,7 +148,7 @@ def main():
         sys.exit(__doc__)
     try:
         print(json.dumps(Build(json.loads(sys.argv[1])).run()))
-    except (Unusable, OSError, subprocess.CalledProcessError) as error:
+    except (NotJudged, OSError, subprocess.CalledProcessError) as error:
         print(json.dumps({"failure": str(error)[:MOST_TEXT]}))
 
 

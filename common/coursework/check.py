@@ -24,18 +24,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import kit
-from exercises import ROOT, TODO, ExerciseError, counter, drawn, given_files, read_step
+from exercises import ROOT, TODO, ExerciseError, NotJudged, counter, drawn, given_files, read_step
 from exercises import source_text, sources_of, worst_line, write_files
 from mine import replaced_file
 
 LIMIT_S = 120  # of a run
 LIMIT_CPU_S = 30  # of the processors' time; a right kernel takes a few seconds
-MOST_LINES = 100_000  # that the judge may write
 TIMES = Path(__file__).with_name("times.json")  # of the step's own kernels, for --write-times
-
-
-class NotJudged(Exception):
-    """What was handed in could not be judged, which is no fault of its own; the text says why."""
 
 
 # --- What it means --------------------------------------------------------------------------------
@@ -206,7 +201,7 @@ def limits(cpu_s, hard_s):
 
 
 def ask_judge(program, runner, question, limit_s):
-    """The judge's lines on what `runner`, a command, does; NotJudged if they do not come to their end."""
+    """The judge's report (judge.cpp) on what `runner`, a command, does; NotJudged if there is none."""
     # (Other threads would spin between loops over small matrices.)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     pipe, command = subprocess.PIPE, [*same_addresses(), *map(str, runner)]
@@ -222,61 +217,33 @@ def ask_judge(program, runner, question, limit_s):
         if done.returncode != 0:
             said = done.stderr.strip()[-300:]
             raise NotJudged(f"the judge ended with status {done.returncode}: {said}")
-        lines = [json.loads(row) for row in done.stdout.splitlines()[:MOST_LINES]]
-        for line in lines:
-            if "failure" in line:
-                raise NotJudged(line["failure"])
-            if line.get("ended") == "":
-                process.stdin.close()
-                line["ended"], line["forged"] = how_it_ended(process, errors)
+        report = json.loads(done.stdout)
+        if "failure" in report:
+            raise NotJudged(report["failure"])
+        if report["left"] and not report["why"]:
+            process.stdin.close()
+            report["why"], report["forged"] = how_it_ended(process, errors)
     except (subprocess.TimeoutExpired, ValueError):
         raise NotJudged("the judge did not come to its end") from None
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with what it started
         process.stdin.close(), process.stdout.close(), process.wait(), errors.close()
-    return lines
+    return report
 
 
 def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     """Runs an exercise's kernels. runner: the command."""
-    result = Result(exercise)
     targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets))
     question = {name: getattr(exercise, name) for name in ("kernels", "also", "finite_x")}
     question |= {"seed": seed, "matrices": step.matrices, "targets": targets, "seconds": limit_s}
-    lines = ask_judge(program, runner, question, limit_s)
-    if not lines:
-        raise NotJudged("the judge said nothing")
-    kernel, matrices, records = "", 0, {}
-    missing = [*exercise.kernels, *exercise.also]  # whose turn has not come
-    for line in lines:
-        if "kernel" in line:
-            kernel, matrices = line["kernel"], line["matrices"]
-            missing.remove(kernel)
-            result.tried += matrices
-            result.tried_fixed += matrices
-        elif "counted" in line:
-            records[line["counted"], line["matrix"]] = line
-        elif "remark" in line:
-            remark = tidy(line["remark"])
-            result.remarks += [remark] * (remark not in result.remarks)
-        elif "looks" in line:
-            result.looks = result.looks or line["looks"]
-        elif "ended" in line:
-            on = f" on '{line['matrix']}'" if line["matrix"] else ""
-            result.ended, result.forged = f"{line['ended']}{on}", line["forged"]
-        elif "matrix" in line:
-            fixed = not line["matrix"].startswith("random ")
-            refused = line.get("refused", False)
-            result.tried -= refused
-            result.tried_fixed -= refused or not fixed
-            result.right += line.get("right", False)
-            result.right_fixed += fixed and line.get("right", False)
-            if "kind" in line:
-                result.found.append({**line, "kernel": kernel})
-    # What did not run is not right.
-    result.tried += matrices * len(missing)
-    result.tried_fixed += matrices * len(missing)
+    report = ask_judge(program, runner, question, limit_s)
+    same = ("tried", "right", "tried_fixed", "right_fixed", "found", "looks", "forged")
+    result = Result(exercise, **{name: report[name] for name in same})
+    result.remarks = list(dict.fromkeys(map(tidy, report["remarks"])))
+    if report["left"]:
+        result.ended = report["why"] + (report["on"] and f" on '{report['on']}'")
+    records = {(one["kernel"], one["matrix"]): one for one in report["counted"]}
     uneven = unevenness(records.pop((exercise.kernels[0], LARGEST), None))
     result.times = {f"{kernel} on {on}": it["time"] for (kernel, on), it in records.items()}
     for target in exercise.targets:
@@ -381,9 +348,8 @@ def explain(result):
     wrong = result.wrong()
     if result.all_right():
         race = ", as it ran here; on a GPU the order may be another (UNSAFE)"
-        lines.append(
-            f"  right    on all {result.tried} matrices{race * ('race: ' in result.unsafe())}"
-        )
+        race *= "race: " in result.unsafe()
+        lines.append(f"  right    on all {result.tried} matrices{race}")
     elif wrong:
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
@@ -417,10 +383,9 @@ def points_line(result):
     right, safe, targets = result.points()
     of_targets = sum(target.points for target in exercise.targets)
     share = f" ({result.right} of {result.tried} matrices)" if result.tried else ""
-    return (
-        f"right {right} of {exercise.correct}{share}, safe {safe} of {exercise.safe}, "
-        f"targets {targets} of {of_targets}: {right + safe + targets} of {exercise.points()} points"
-    )
+    parts = f"right {right} of {exercise.correct}{share}, safe {safe} of {exercise.safe}"
+    total = f"{right + safe + targets} of {exercise.points()} points"
+    return f"{parts}, targets {targets} of {of_targets}: {total}"
 
 
 def place_of_todo(directory, exercise):
@@ -502,7 +467,7 @@ def main():
                 TIMES.write_text(text + "\n", encoding="utf-8")
                 return
             sys.exit(report(step, directory, place, names, flags, broken, runner, mine))
-    except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
+    except (ExerciseError, NotJudged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 

@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GIVEN = (
-    ROOT / "common/coursework/given"
-)  # in a handout: the exercises' files as they were handed out
+GIVEN = ROOT / "common/coursework/given"  # in a handout: the exercises' files as handed out
 BEGIN = re.compile(r"\s*// exercise: begin\s*")
 END = re.compile(r"\s*// exercise: end\s*")
 TODO = "TODO (exercise"
@@ -26,6 +24,10 @@ TODO = "TODO (exercise"
 
 class ExerciseError(Exception):
     """An exercise.ini or a mark that makes no sense; the text says where and why."""
+
+
+class NotJudged(Exception):
+    """What cannot be run or judged, which is no fault of its own; the text says why and what to do."""
 
 
 @dataclass
@@ -295,11 +297,9 @@ def given_files(step, directory):
     """{name: text} of the exercises' files as they are handed out."""
     if GIVEN.exists():
         return {name: (GIVEN / name).read_text(encoding="utf-8") for name in holes_of(step)}
-    sources = sources_of(step, directory)
-    return {
-        name: with_holes(sources[f"{step.directory}/{name}"], *hole, name=name)
-        for name, hole in holes_of(step).items()
-    }
+    sources, holes = sources_of(step, directory), holes_of(step).items()
+    own = f"{step.directory}/"
+    return {name: with_holes(sources[own + name], *hole, name=name) for name, hole in holes}
 
 
 def drawn(matrix, seed):

@@ -120,9 +120,8 @@ def functions(paths, files):
                 name = heading[2]
                 function, place = found.setdefault(name, Function(name)), None
                 at = place_of_section, heading[1].lstrip("0") or "0"
-                function.starts |= bool(START.match(name)) or not entries.isdisjoint(
-                    {(name, "0"), at}
-                )
+                begins = START.match(name) or (name, "0") in entries or at in entries
+                function.starts |= bool(begins)
             elif not function:
                 continue
             elif source := LINE.fullmatch(line):

@@ -27,11 +27,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run
+from check import Result, build_command, explain, explain_flags, judge, lay_out, not_run
 from check import points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, read_step, readable
+from exercises import ROOT, TODO, ExerciseError, NotJudged, given_files, read_step, readable
 from exercises import sources_of, without_marks, write_files
-from sandbox import Limits, Sandbox, SandboxError
+from sandbox import Limits, Sandbox
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
 RUN_LIMITS = Limits(seconds=60)
@@ -73,12 +73,8 @@ class Grader:
         """What a sandbox sees of the repository: the kit, at its own path, and no step."""
         if self.copy is None:
             return []
-        return [
-            (self.copy / "common", ROOT / "common", False),
-            (self.copy / "build", ROOT / "build", False),
-            *((path, path, False) for path in visible()),
-            *more,
-        ]
+        own = [(self.copy / name, ROOT / name, False) for name in ("common", "build")]
+        return [*own, *((path, path, False) for path in visible()), *more]
 
     def build(self, files, scratch):
         """Compiles the step as it was handed out, with a student's files in it, in scratch/out: (flags, broken, whether
@@ -274,11 +270,9 @@ def report_similar(grades, grader, output):
             why = f"copydetect took more than {limit} s"
     if why:
         return f"not looked for: similar submissions ({printable(why)})"
-    share = (
-        f"files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
-    )
+    share = f"files of which more than {SIMILAR:.0%} is in another, or in the step's own"
     left_out = f"; not compared, more than {MOST_COMPARED >> 10} KiB: {printable(', '.join(large))}"
-    return f"{output}/similar.html: {share}{left_out * bool(large)}"
+    return f"{output}/similar.html: {share}, by copydetect{left_out * bool(large)}"
 
 
 # --- The kit --------------------------------------------------------------------------------------
@@ -361,7 +355,7 @@ def main():
         grades.sort(key=lambda grade: not grade.flags)
         write_reports(grades, step, output)
         similar = report_similar(grades, grader, output)
-    except (ExerciseError, SandboxError, NotJudged, kit.KitError, OSError) as error:
+    except (ExerciseError, NotJudged, OSError) as error:
         sys.exit(f"error: {error}")
     print_table(grades, step)
     if passed_over:

@@ -211,9 +211,8 @@ def write_handout(step, output):
     files = files_of(step)
     if directory.exists():  # someone may have worked there
         what = "is there, with what was written in it (make learn works there, too)"
-        raise ExerciseError(
-            f"{directory} {what}: give another place, OUTPUT=directory, or remove it"
-        )
+        another = "give another place, OUTPUT=directory, or remove it"
+        raise ExerciseError(f"{directory} {what}: {another}")
     for name, text in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

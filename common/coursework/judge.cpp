@@ -12,25 +12,8 @@
 // "also": kernels that are tried on few of the matrices, other instances of the same source.
 // "finite_x": true where the format stores zeros of its own, whose products with infinity are NaN.)
 //
-// and writes JSON Lines to its standard output:
-//
-//   {"kernel": "csr_vector", "matrices": 160}    how many there will be
-//   {"matrix": "5 x 0", "right": true}           or "refused": true by the kernel's format; or with
-//       "kind", "case" and "what", where something was found: "result" (wrong in every order),
-//       "order" (right in one order of blocks, warps and lanes, wrong in another), or "error"
-//       (memory, races, lanes that never arrive), which is no matter of "right" if the product is
-//       right when races are overlooked ("shown": what is wrong in lockstep; "if_wrong": where to
-//       look). The first that is not
-//       right comes with "drawing".
-//   {"remark": "kernel ..."}                     on what CUDA does not promise, which costs nothing
-//   {"looks": "beta y is missing"}               all wrong products of the kernel do
-//   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
-//    "mean_steps": ..., "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the
-//    kernel
-//       is right, and for the largest matrix
-//   {"ended": "...", "matrix": "5 x 0", "forged": false}    it was left there: why; "": its pipe
-//       was closed; "forged": what came through the pipe was no answer
-//   {"failure": "..."}                           not the kernel's fault
+// and writes another one to its standard output: the members of Report, or {"failure": "..."},
+// which is not the kernels' fault.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -57,8 +40,6 @@
 namespace spmv::coursework {
 namespace {
 
-using Line = nlohmann::ordered_json;
-
 // What is only reported may be overlooked: then the product is still of use.
 enum class Checks { kAll, kFew };
 // Formats that pad are tried where they store no more than so many entries for each nonzero.
@@ -81,8 +62,28 @@ const std::string kLargest = "66000 x 66000, two diagonals";
 // One in which no row uses the last column: x is infinite there.
 const std::string kZeros = "explicit zeros, and x infinite where no row reads it";
 
-void say(const Line& line) {
-  std::cout << line.dump(-1, ' ', true, Line::error_handler_t::replace) << '\n' << std::flush;
+struct Report {
+  int tried = 0, right = 0;  // matrices, over all kernels; without those that a format refuses
+  int tried_fixed = 0, right_fixed = 0;  // of these, those whose row lengths no seed changes
+  // "matrix", "kernel", "right", "case" and "what", where something was found. Its "kind": "result"
+  // (wrong in every order), "order" (right in one order of blocks, warps and lanes, wrong in
+  // another) or "error" (memory, races, lanes that never arrive), which is no matter of "right" if
+  // the product is right when races are overlooked ("shown": what is wrong in lockstep; "if_wrong":
+  // where to look). The first of a kernel that is not right comes with "drawing".
+  std::vector<Json> found;
+  std::string looks;              // what all wrong products of a kernel look like
+  std::set<std::string> remarks;  // on what CUDA does not promise, which costs nothing
+  std::vector<Json> counted;      // for each target on which the kernel is right, and kLargest
+  // Whether and on which matrix the runner was left, and why; "": its pipe was closed. "forged":
+  // what came through the pipe was no answer.
+  bool left = false, forged = false;
+  std::string why, on;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Report, tried, right, tried_fixed, right_fixed, found, looks,
+                                   remarks, counted, left, forged, why, on)
+
+void say(const Json& answer) {
+  std::cout << answer.dump(-1, ' ', true, Json::error_handler_t::replace) << '\n';
 }
 
 // One way to multiply.
@@ -163,7 +164,7 @@ struct Outcome {
   enum class Kind { kRight, kRefused, kWrong, kFailed } kind = Kind::kRight;
   std::string what;
   std::vector<double> y;
-  Reply reply;
+  Json reply;
   bool right() const { return kind == Kind::kRight; }
 };
 
@@ -206,13 +207,16 @@ class Runner {
   void send(const std::string& frame) const {
     if (!send_frame(requests_, frame)) throw RunnerEnded();
   }
-  // The answer to the product that was asked for last, with a y of `y_bytes` bytes. Throws
+  // The answer to the product that was asked for last, and as "y" its y, of `y_bytes` bytes. Throws
   // RunnerEnded.
-  Reply receive(std::size_t y_bytes) {
+  Json receive(std::size_t y_bytes) {
     try {
-      Reply reply = read_reply(frame(kMostAnswer));
-      if (reply.is_done()) reply.y = frame(y_bytes);
-      if (reply.is_done() && reply.y.size() != y_bytes) throw ProtocolError("y has another size");
+      Json reply = read_reply(frame(kMostAnswer));
+      if (reply["answer"] != "done") return reply;
+      reply["y"] = frame(y_bytes);
+      if (reply["y"].get_ref<const std::string&>().size() != y_bytes) {
+        throw ProtocolError("y has another size");
+      }
       return reply;
     } catch (const ProtocolError& error) {
       throw RunnerEnded(std::string("its answer is none: ") + error.what(), true);
@@ -272,22 +276,28 @@ class Judge {
   Judge(Runner& runner, bool finite_x) : runner_(runner), finite_x_(finite_x) {}
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
-    say({{"kernel", kernel}, {"matrices", matrices.size()}});
     kernel_ = kernel;
     drawn_ = false;
     flawless_ = true;
     looked_ = 0;
     looks_.clear();
+    ++checked_;
+    expect(matrices_ = static_cast<int>(matrices.size()));
     for (std::size_t m = 0; m < matrices.size(); ++m) {
       take(matrices[m].name, matrices[m].triplets);
-      Line line{{"matrix", matrices[m].name}};
-      line.update(check_matrix(m + checked_));
-      flawless_ &= !line.contains("kind");
-      say(line);
+      Json line{{"matrix", trying_}, {"kernel", kernel}};
+      line.update(check_matrix(m + checked_ - 1));
+      const bool is_fixed = !trying_.starts_with("random "), refused = line.contains("refused");
+      const bool right = line.value("right", false);
+      report.tried -= refused;
+      report.tried_fixed -= refused || !is_fixed;
+      report.right += right;
+      report.right_fixed += right && is_fixed;
+      if (!line.contains("kind")) continue;
+      flawless_ = false;
+      report.found.push_back(std::move(line));
     }
-    if (!looks_.empty()) say({{"looks", looks_.front()}});
-    say_remarks();
-    ++checked_;
+    if (!looks_.empty() && report.looks.empty()) report.looks = looks_.front();
   }
 
   // Counts in double precision, in an order in which the product is right.
@@ -297,29 +307,32 @@ class Judge {
     for (int order = 0; order < kLockstep; ++order) {
       const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      const Reply& reply = outcome.reply;
-      return say({{"counted", kernel},
-                  {"matrix", name},
-                  {"nnz", problems_.triplets().nnz()},
-                  {"steps", reply.steps},
-                  {"mean_steps", reply.mean_steps},
-                  {"time", reply.time},
-                  {"lines", reply.lines}});
-    }
-  }
-
-  const std::string& trying() const { return trying_; }
-
-  // Those on all products since the last call that have not been said before.
-  void say_remarks() {
-    for (const std::string& remark : std::exchange(remarks_, {})) {
-      if (remarked_.size() < kMostRemarks && remarked_.insert(remark).second) {
-        say({{"remark", remark}});
+      Json one{{"kernel", kernel}, {"matrix", name}, {"nnz", problems_.triplets().nnz()}};
+      for (const char* what : {"steps", "mean_steps", "time", "lines"}) {
+        one[what] = outcome.reply[what];
       }
+      report.counted.push_back(std::move(one));
+      return;
     }
   }
+
+  // When the runner has been left, of so many kernels: what was not tried is not right.
+  void leave(const RunnerEnded& why, std::size_t kernels) {
+    expect(matrices_ * static_cast<int>(kernels - checked_));
+    report.left = true;
+    report.why = why.what();
+    report.on = trying_;
+    report.forged = why.is_forged;
+  }
+
+  Report report;
 
  private:
+  void expect(int matrices) {
+    report.tried += matrices;
+    report.tried_fixed += matrices;
+  }
+
   void send(const Json& request) {
     std::string bytes;
     Json::to_msgpack(request, bytes);
@@ -346,14 +359,15 @@ class Judge {
 
     Outcome outcome;
     outcome.reply = runner_.receive(v.y0.size() * sizeof(double));
-    remarks_.insert(outcome.reply.remarks.begin(), outcome.reply.remarks.end());
-    outcome.what = outcome.reply.text;
-    if (outcome.reply.answer == "refused") {
-      outcome.kind = Outcome::Kind::kRefused;
-    } else if (outcome.reply.answer == "failed") {
-      outcome.kind = Outcome::Kind::kFailed;
+    for (const Json& remark : outcome.reply["remarks"]) {
+      if (report.remarks.size() < kMostRemarks) report.remarks.insert(remark);
+    }
+    const Json& answer = outcome.reply["answer"];
+    if (answer != "done") {
+      outcome.kind = answer == "refused" ? Outcome::Kind::kRefused : Outcome::Kind::kFailed;
+      outcome.what = outcome.reply["text"];
     } else {
-      outcome.y = elements<double>(outcome.reply.y);
+      outcome.y = elements<double>(outcome.reply["y"].get_ref<const std::string&>());
       const Verdict verdict = verify(outcome.y, v.reference);
       if (!verdict.ok) {
         outcome.kind = Outcome::Kind::kWrong;
@@ -371,12 +385,7 @@ class Judge {
     return wrong;
   }
 
-  Line check_matrix(std::size_t number) {
-    if (problems_.triplets().rows > kMostRowsInOrders) {
-      const Outcome outcome = multiply({}, Checks::kAll);
-      if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
-      return outcome.right() ? Line{{"right", true}} : look_into({}, outcome);
-    }
+  Json check_matrix(std::size_t number) {
     for (Case c : cases(number)) {
       Outcome outcome = multiply(c, Checks::kAll);
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
@@ -400,6 +409,7 @@ class Judge {
   // ones is tried forwards and, by turns, in one of the other ways; on large ones, in one way.
   std::vector<Case> cases(std::size_t number) const {
     const Index rows = problems_.triplets().rows;
+    if (rows > kMostRowsInOrders) return {Case{}};
     const bool single = number % 2 != 0, scaled = number / 2 % 2 != 0;
     // (Twice the time: for some small ones, and those on which blocks compete for work.)
     const bool again = number % 5 == 0 || rows > 2'500;
@@ -425,7 +435,7 @@ class Judge {
     return small ? kLockstep + 1 : kLockstep;
   }
 
-  static Line overwritten(const Case& c, const Outcome& found) {
+  static Json overwritten(const Case& c, const Outcome& found) {
     return {{"right", false},
             {"kind", "result"},
             {"case", c.describe()},
@@ -437,7 +447,7 @@ class Judge {
   }
 
   // What to say of a matrix on which the case `c` came out as `found`.
-  Line look_into(const Case& c, const Outcome& found) {
+  Json look_into(const Case& c, const Outcome& found) {
     const bool failed = found.kind == Outcome::Kind::kFailed;
     // A product for which threads race in global memory is wrong, whatever came out; one for which
     // they race in shared memory, where it is wrong in lockstep, as on a GPU.
@@ -455,14 +465,14 @@ class Judge {
       }
     }
     const bool right = !lost && right_in_some_order(c, failed);
-    Line line{{"right", right},
+    Json line{{"right", right},
               {"kind", failed  ? "error"
                        : right ? "order"
                                : "result"},
               {"case", c.describe()},
               {"what", found.what}};
     if (!shown.empty()) line["shown"] = shown;
-    if (!found.reply.if_wrong.empty()) line["if_wrong"] = found.reply.if_wrong;
+    line["if_wrong"] = found.reply["if_wrong"];
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
     if (!failed && !right && right_in_some_order(c)) line["kind"] = "order";
     if (!right && !failed) look_at(c);
@@ -557,10 +567,10 @@ class Judge {
   std::string kernel_, trying_;  // the kernel, and the matrix's name
   Problems problems_{{}};
   std::size_t checked_ = 0;  // kernels
+  int matrices_ = 0;         // on which the last of them is tried
   bool drawn_ = false;
   bool flawless_ = true;            // the kernel, on the matrices so far
   std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
-  std::set<std::string> remarks_, remarked_;  // on its products, and those that were said
   int looked_ = 0;
 };
 
@@ -608,9 +618,9 @@ void run() {
     for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
     judge.count(options.kernels.front(), kLargest);
   } catch (const RunnerEnded& why) {
-    judge.say_remarks();
-    say({{"ended", why.what()}, {"matrix", judge.trying()}, {"forged", why.is_forged}});
+    judge.leave(why, options.kernels.size() + options.also.size());
   }
+  say(judge.report);
 }
 
 }  // namespace

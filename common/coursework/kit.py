@@ -8,13 +8,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from exercises import GIVEN, ROOT
+from exercises import GIVEN, ROOT, NotJudged
 
 LIBRARIES = "Boost.Context zlib nlohmann-json fmt"  # that a kit needs (setup.sh)
-
-
-class KitError(Exception):
-    """There is no kit to be had; the text says why."""
 
 
 @contextlib.contextmanager
@@ -38,7 +34,7 @@ def digest(environment):
 
 
 def obtain():
-    """The directory of the kit, which make has brought up to date. Raises KitError."""
+    """The directory of the kit, which make has brought up to date. Raises NotJudged."""
     environment, variables = dict(os.environ), []
     # What was given to the make that called; not its job server, which is not passed on.
     environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
@@ -56,5 +52,5 @@ def obtain():
     with alone("kit"):
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode != 0:
-        raise KitError("the program that judges could not be built; its messages are above")
+        raise NotJudged("the program that judges could not be built; its messages are above")
     return Path(done.stdout.split("\n")[-2])

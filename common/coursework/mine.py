@@ -41,12 +41,10 @@ class Signature:
         element. A type that is not known here may be any."""
         if self.template != other.template or len(self.types) != len(other.types):
             return False
-
-        def may_be(own, passed):
-            unknown = "?" in (own[0], passed[0]) and own[1] == passed[1]
-            return own == passed or unknown or not own[1] and not passed[1]
-
-        return all(map(may_be, self.types, other.types))
+        return all(
+            pointers == passed[1] and (not pointers or "?" in (of, passed[0]) or of == passed[0])
+            for (of, pointers), passed in zip(self.types, other.types)
+        )
 
 
 def type_of(parameter, template):
@@ -135,9 +133,9 @@ def remove_old(output):
                 shutil.rmtree(place, ignore_errors=True)
 
 
-def write_version(directory, old, text, namespace, register, output):
-    """Copies to `output` what of a step includes the file `old`, with `text` in its place, all of it in a namespace of its own and
-    `register` before each source. Prints the sources to compile."""
+def write_version(directory, old, text, register, output):
+    """Copies to `output` what of a step includes the file `old`, with `text` in its place, all of it in namespace spmv::mine
+    and `register` before each source. Prints the sources to compile."""
     every = included_by_sources(directory).items()
     sources = {path: files for path, files in every if old in files}
     # What a host compiler compiles of the step belongs to the copy, too, if it defines what a copied header declares.
@@ -147,7 +145,7 @@ def write_version(directory, old, text, namespace, register, output):
     for source, files in sources.items():
         for path in files:
             body = text if path == old else path.read_text(encoding="utf-8")
-            body = NAMESPACE.sub(f"namespace spmv::{namespace} {{", body)
+            body = NAMESPACE.sub("namespace spmv::mine {", body)
             if path == source.resolve():
                 body = f'{register}#line 1 "{source.name}"\n{body}'
             write_if_new(output / path.relative_to(directory.parent), body)
@@ -180,7 +178,7 @@ def main():
         output /= hashlib.sha256(f"{directory.name}\0{text}".encode()).hexdigest()[:12]
         output.mkdir(parents=True, exist_ok=True)
         os.utime(output)
-        write_version(directory, old, text, "mine", register, output)
+        write_version(directory, old, text, register, output)
         remove_old(output)
     except OSError as error:
         sys.exit(f"error: {error.filename}: {error.strerror}; give KERNEL= a .cuh")

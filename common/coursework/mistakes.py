@@ -62,21 +62,17 @@ def edited(text, file, edits):
 
 def read_cases():
     """{step: [Case]} of cases.diff."""
-    text, found = (
-        Path(__file__).with_name("cases.diff").read_text(encoding="utf-8"),
-        defaultdict(list),
-    )
+    text = Path(__file__).with_name("cases.diff").read_text(encoding="utf-8")
+    found = defaultdict(list)
     for section in re.split(r"^--- ", text, flags=re.MULTILINE)[1:]:
         place, *cases = section.strip().split("\n\n")
         step, _, file = place.partition("/")
         for case in cases:
             heading, says, body = re.match(r"(.*)\n(?:says: (.*)\n)?((?s:.*))", case).groups("")
             groups = re.findall(r"((?:^-.*\n)+|^@ \w+\n)((?:^\+.*\n)+)", f"{body}\n", re.MULTILINE)
-            edits = [
-                [re.sub(r"^[-+]", "", part[:-1], flags=re.MULTILINE) for part in group]
-                for group in groups
-            ]
-            edits = tuple((old, new.replace("LONG_NAME", "b" * 30000)) for old, new in edits)
+            parts = (re.sub(r"(?m)^[-+]", "", part[:-1]) for group in groups for part in group)
+            long = (part.replace("LONG_NAME", "b" * 30000) for part in parts)
+            edits = tuple(zip(long, long))
             kind, name = heading.split(": ", 1)
             found[step].append(Case(name, file, kind, says.replace("OUTSIDE", OUTSIDE), edits))
     return dict(found)
@@ -85,8 +81,7 @@ def read_cases():
 CASES = read_cases()
 FILES = CASES.pop("flags")  # of their own: what flags.py says of them
 MISTAKES = {
-    step: [case for case in cases if case.violates not in (TOGETHER, ALONE)]
-    for step, cases in CASES.items()
+    step: [c for c in cases if c.violates not in (TOGETHER, ALONE)] for step, cases in CASES.items()
 }
 
 
@@ -152,11 +147,8 @@ def judged(exercises, grades):
 
 def grade_step(name, directory, *arguments, cheats=False):
     """The same of all mistakes of a step (or nothing of what cheats try), graded in `directory`."""
-    step, submissions, grades = (
-        read_step(ROOT / name),
-        f"{directory}/submissions",
-        f"{directory}/grades",
-    )
+    step = read_step(ROOT / name)
+    submissions, grades = f"{directory}/submissions", f"{directory}/grades"
     chosen = [mistake for mistake in MISTAKES[name] if is_mistake(mistake) != cheats]
     exercises = {mistake: write_mistake(mistake, step, submissions) for mistake in chosen}
     grade = [sys.executable, ROOT / "common/coursework/grade.py", name, submissions]

@@ -47,8 +47,8 @@ Json list_of(const Json& json, const char* name, std::size_t most) {
   return list;
 }
 
-std::vector<std::string> remarks_of(const Json& json, const char* name) {
-  std::vector<std::string> found;
+Json remarks_of(const Json& json, const char* name) {
+  Json found = Json::array();
   for (const Json& remark : list_of(json, name, kMostRemarks)) {
     found.push_back(printable(remark.get_ref<const std::string&>()));
   }
@@ -101,25 +101,22 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
   return bytes;
 }
 
-Reply read_reply(std::string_view text) try {
+Json read_reply(std::string_view text) try {
   const Json json = Json::parse(text, nullptr, false);
-  Reply reply;
-  reply.answer = text_of(json, "answer");
-  reply.remarks = remarks_of(json, "remarks");
-  reply.if_wrong = remarks_of(json, "if_wrong");
-  if (reply.answer == "refused" || reply.answer == "failed") {
-    reply.text = text_of(json, "text");
+  Json reply{{"lines", Json::array()}, {"steps", 0}, {"mean_steps", 0}, {"time", ""}};
+  for (const char* name : {"remarks", "if_wrong"}) reply[name] = remarks_of(json, name);
+  const Json& answer = reply["answer"] = text_of(json, "answer");
+  if (answer == "refused" || answer == "failed") {
+    reply["text"] = text_of(json, "text");
     return reply;
   }
-  if (!reply.is_done()) throw ProtocolError("an answer of no known kind");
+  if (answer != "done") throw ProtocolError("an answer of no known kind");
+  if (!json.contains("lines")) return reply;
   for (const Json& line : list_of(json, "lines", kMostCounts)) {
-    reply.lines.push_back(count_of(line));
+    reply["lines"].push_back(count_of(line));
   }
-  if (json.contains("lines")) {
-    reply.steps = number_of(json, "steps");
-    reply.mean_steps = number_of(json, "mean_steps");
-    reply.time = text_of(json, "time");
-  }
+  for (const char* name : {"steps", "mean_steps"}) reply[name] = number_of(json, name);
+  reply["time"] = text_of(json, "time");
   return reply;
 } catch (const Json::exception& error) {
   throw ProtocolError(error.what());

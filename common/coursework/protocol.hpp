@@ -84,23 +84,13 @@ bool send_frame(int file, std::string_view bytes);
 std::optional<std::string> receive_frame(int file, std::size_t limit,
                                          std::optional<Clock::time_point> end = {});
 
-// An answer, checked.
-struct Reply {
-  std::string answer;            // "done", "refused" or "failed"
-  std::string text;              // of "refused" and "failed": why; printable
-  std::string y;                 // of the first: the elements' bytes, as doubles;
-  std::vector<Json> lines;       // if they were asked for, what a line of a kernel asked of one
-                                 // array in one way,
-  std::uint64_t steps = 0;       // requests of the busiest warp, over all launches,
-  std::uint64_t mean_steps = 0;  // those of all, per warp that was launched,
-  std::string time;              // and what time_model.hpp says that the product takes on a GPU;
-  std::vector<std::string> remarks, if_wrong;  // as simt::take_remarks() gives them
-  bool is_done() const { return answer == "done"; }
-};
-
-// All of it but y. Throws ProtocolError unless the text is an answer with no other names and
-// numbers than counters have.
-Reply read_reply(std::string_view text);
+// An answer, checked: "answer" ("done", "refused" or "failed", of the latter two with "text"),
+// "remarks" and "if_wrong" as simt::take_remarks() gives them, and, if they were asked for, "lines"
+// (what a line of a kernel asked of one array in one way), "steps" (requests of the busiest warp,
+// over all launches), "mean_steps" (those of all, per warp that was launched) and "time" (what
+// time_model.hpp says that the product takes on a GPU). Throws ProtocolError unless the text is an
+// answer with numbers that counters have; other names are left out.
+Json read_reply(std::string_view text);
 
 // Text with everything that is not printable ASCII or a line's end replaced by '?', cut to `most`.
 std::string printable(std::string_view text, std::size_t most = kMostText);

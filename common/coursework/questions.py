@@ -201,9 +201,8 @@ def qti(questions):
     items = []
     for q in questions:
         if q.options:
-            labels = [
-                QTI_LABEL.format(i, escape(escape(q.options[i][0]))) for i in range(len(q.options))
-            ]
+            texts = (escape(escape(text)) for text, _ in q.options)
+            labels = [QTI_LABEL.format(i, text) for i, text in enumerate(texts)]
             right = [is_right for _, is_right in q.options].index(True)
             kind, response = "multiple_choice", QTI_CHOICE.format("".join(labels))
             condition = f'<varequal respident="response1">{right}</varequal>'

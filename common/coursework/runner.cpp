@@ -183,29 +183,27 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// Runs the puzzle in four orders, and counts it where it is right. Writes one line of JSON per run,
-// up to the one that is wrong, and one per remark. (A puzzle gives no points: nobody gains by
-// changing these lines.)
+// Runs the puzzle in four orders up to one in which it is wrong, and counts it where it is right;
+// writes what there is to be said, as JSON. (A puzzle gives no points: nobody gains by changing
+// it.)
 void run_puzzle(const char* path, int argument) {
-  std::ofstream out(path);
-  for (int pass = 0; pass <= 4; ++pass) {
+  Json said{{"remarks", Json::array()}};
+  for (int pass = 0; pass <= 4 && !said.contains("kind"); ++pass) {
     const bool counted = pass == 4;
     configure(pass % 4, 1, counted, true);
-    Json line = Json::object();
     try {
       if (counted) simt::start_profile(&kGpu);
       const std::string wrong = primer::run(argument);
-      if (counted) fill_counts(line, "", simt::stop_profile());
-      if (!wrong.empty()) line = {{"kind", pass % 4 ? "order" : "result"}, {"what", wrong}};
+      if (counted) fill_counts(said, "", simt::stop_profile());
+      if (!wrong.empty()) said.update({{"kind", pass % 4 ? "order" : "result"}, {"what", wrong}});
     } catch (const device::DeviceError& error) {
-      line = {{"kind", "error"}, {"what", error.what()}};
+      said.update({{"kind", "error"}, {"what", error.what()}});
     }
     for (const std::string& remark : first_of(simt::take_remarks().unpromised)) {
-      out << text_of({{"remark", remark}}) << '\n';
+      said["remarks"].push_back(remark);
     }
-    out << text_of(line) << std::endl;
-    if (line.contains("kind")) return;
   }
+  std::ofstream(path) << text_of(said);
 }
 
 int answer_judge() {
@@ -242,7 +240,7 @@ int answer_judge() {
 }  // namespace spmv::coursework
 
 // With arguments it runs the puzzle that it is linked with, without a judge: `--trace FILE` records
-// it for common/watch, `--lines FILE NUMBER` writes what is to be said of it (NUMBER: what it is
+// it for common/watch, `--say FILE NUMBER` writes what is to be said of it (NUMBER: what it is
 // called with; 0: none).
 int main(int count, char** words) {
   simt::set_quiet_reports(true);

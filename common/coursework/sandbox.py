@@ -14,15 +14,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from exercises import NotJudged
+
 NOBODY = 65534
 ENVIRONMENT = (
     "PATH=/usr/bin:/bin HOME=/tmp LC_ALL=C.UTF-8 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1"
 )
 MOST_OUTPUT = 1 << 16  # of what it prints, kept
-
-
-class SandboxError(Exception):
-    """There is no sandbox to be had here; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +41,16 @@ class Sandbox:
         if not trusted and not shutil.which("bwrap"):
             install = "is not installed (apt-get install bubblewrap)"
             rights = "without it submissions would run with your rights. TRUSTED=1 does that"
-            raise SandboxError(f"bubblewrap {install}; {rights}")
+            raise NotJudged(f"bubblewrap {install}; {rights}")
         if not shutil.which("prlimit"):
-            raise SandboxError("prlimit is not installed (apt-get install util-linux)")
+            raise NotJudged("prlimit is not installed (apt-get install util-linux)")
         if trusted:
             return
         done = subprocess.run(self.command(["true"]), capture_output=True, text=True)
         if done.returncode != 0:
             here = f"bubblewrap cannot make a sandbox here ({done.stderr.strip()})"
             trusted = "TRUSTED=1 runs submissions with your rights, without one"
-            raise SandboxError(f"{here}: are user namespaces allowed? {trusted}")
+            raise NotJudged(f"{here}: are user namespaces allowed? {trusted}")
 
     def as_nobody(self):
         """Root's rights are not for submissions."""

@@ -5,6 +5,7 @@ make test-coursework                      every step as handed out and solved, e
 """
 
 import contextlib
+import gzip
 import io
 import os
 import re
@@ -23,7 +24,6 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import attacks
 import build
 import check
 import exercises
@@ -33,9 +33,8 @@ import handout
 import kit
 import mistakes
 import submissions
-from attacks import GRADED, KERNEL
-from exercises import ROOT, TODO, Exercise, ExerciseError, Target, read_step
-from sandbox import Limits, Sandbox, SandboxError
+from exercises import ROOT, TODO, Exercise, ExerciseError, NotJudged, Target, read_step
+from sandbox import Limits, Sandbox
 from submissions import Unreadable, read_submission, submissions_in
 
 STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
@@ -43,6 +42,7 @@ FULL = os.environ.get("COURSEWORK") == "full"
 os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
 HERE = ROOT / "common/coursework"
+GRADED, KERNEL = "03_csr_vector", "csr_vector.cuh"
 RIGHT = mistakes.right(GRADED, KERNEL)
 KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
@@ -51,7 +51,7 @@ HAS_COPYDETECT = subprocess.run(PYTHON_OF_GRADE, capture_output=True).returncode
 
 try:
     SANDBOX = Sandbox()
-except SandboxError as error:
+except NotJudged as error:
     print(f"grading is tested without a sandbox: {error}", file=sys.stderr)
     SANDBOX = None
 
@@ -97,6 +97,66 @@ def runner_with(step, files):
 
 def judged(step, exercise, runner, **how):
     return check.judge(step, exercise, KIT / "judge", [runner], **how)
+
+
+# --- What is handed in that is no submission ------------------------------------------------------
+
+
+def with_right_kernel(place, name):
+    file = ROOT / GRADED / "csr_vector_shared.cuh"
+    exercises.write_files(place, {os.path.join(os.fsdecode(name), file.name): file.read_bytes()})
+
+
+def inside(make):
+    """A directory with what make() makes in the place of the kernel."""
+    return lambda path: (path.mkdir(), make(path / KERNEL))
+
+
+def tarball(path, *members):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, kind, content in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "/dev/zero"
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+
+
+def gzip_bomb(path):
+    """A tarball of a gigabyte of zeros, and then of what looks like a kernel."""
+    info = tarfile.TarInfo("zeros")
+    info.size = 1 << 30
+    with gzip.open(path, "wb") as file:
+        file.write(info.tobuf())
+        for _ in range(1 << 10):
+            file.write(bytes(1 << 20))
+
+
+def long_path(path):
+    """A path of 200 MB in a pax header."""
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
+        tar.addfile(tarfile.TarInfo("a" * (200 << 20)))
+
+
+def zip_bomb(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(KERNEL, bytes(64 << 20))
+
+
+KINDS = {"": tarfile.CHRTYPE, "a/": tarfile.FIFOTYPE, "b/": tarfile.SYMTYPE, "c/": tarfile.LNKTYPE}
+DEVICES = [(f"{place}{KERNEL}", kind, b"") for place, kind in KINDS.items()]
+OTHERS = {
+    "fifo": inside(os.mkfifo),
+    "link_to_zero": inside(lambda path: path.symlink_to("/dev/zero")),
+    "link_to_solution": inside(lambda path: path.symlink_to(ROOT / GRADED / KERNEL)),
+    "no_files": Path.mkdir,
+    "damaged.zip": lambda path: path.write_bytes(b"PK\3\4 nothing of the kind"),
+    "devices_in_tar.tgz": lambda path: tarball(path, *DEVICES),
+    "gzip_bomb.tar.gz": gzip_bomb,
+    "zip_bomb.zip": zip_bomb,
+    "long_path.tar.gz": long_path,
+}
+# Right kernels under names that are none: what they get is full marks.
+NAMES = {b"=cmd() \xff\xfe two\nlines": "=cmd() ?? two?lines", b"n" * 255: "n" * 197 + "..."}
 
 
 # --- Exercises and handouts -----------------------------------------------------------------------
@@ -375,7 +435,7 @@ class Checks(Scratch):
         good = '{"flags": [], "broken": {}, "built": true}'
         self.assertEqual(check.read_build(good), ([], {}, True))
         for bad in ("", "no JSON", "[]", "{}", good.replace("[]", "1"), '{"failure": "why"}'):
-            with self.assertRaises(check.NotJudged):
+            with self.assertRaises(NotJudged):
                 check.read_build(bad)
 
 
@@ -528,19 +588,6 @@ def with_setup(place):
     return place
 
 
-class StepsThemselves(unittest.TestCase):
-    def test_get_all_points_and_no_flag(self):
-        """COURSEWORK=full judges all of them."""
-        for directory in STEPS if FULL else STEPS[:1]:
-            step = read_step(directory)
-            files = {name: mistakes.right(step.directory, name) for name in step.files()}
-            with self.subTest(step.directory), runner_with(step, files) as (runner, answer):
-                self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
-                for exercise in step.exercises:
-                    result = judged(step, exercise, runner, seed=5)
-                    self.assertEqual(sum(result.points()), 100, check.explain(result))
-
-
 # --- The sandbox ----------------------------------------------------------------------------------
 
 
@@ -607,7 +654,7 @@ class Submissions(Scratch):
         }
         self.zipped(self.directory / "one.zip", **members)
         texts = [(name, tarfile.REGTYPE, text.encode()) for name, text in members.items()]
-        attacks.tarball("one.tar.gz", *texts, (shared, tarfile.SYMTYPE, b""))(self.directory)
+        tarball(self.directory / "one.tar.gz", *texts, (shared, tarfile.SYMTYPE, b""))
         place = self.directory / "one"
         (place / "deep").mkdir(parents=True)
         (place / "deep" / KERNEL).write_text("right place")
@@ -786,23 +833,23 @@ class NotGraded(unittest.TestCase):
 
     def test_a_judge_that_ends_gives_no_points(self):
         for program in ("false", "true"):  # without a word, either
-            with self.assertRaises(check.NotJudged):
+            with self.assertRaises(NotJudged):
                 self.judge(["true"], shutil.which(program))
-        with self.assertRaisesRegex(check.NotJudged, "did not start"):
+        with self.assertRaisesRegex(NotJudged, "did not start"):
             self.judge(["false"])
 
     def test_a_runner_has_five_times_its_time(self):
         """A machine that is busy gives no other verdict."""
         for runner in (["sleep", "99"], ["sh", "-c", "while :; do :; done"]):
             begin = time.monotonic()
-            with self.assertRaisesRegex(check.NotJudged, "did not start"):
+            with self.assertRaisesRegex(NotJudged, "did not start"):
                 self.judge(runner, limit_s=1)
             self.assertGreaterEqual(time.monotonic() - begin, 5)
 
     def test_a_failure_ends_the_run_with_an_error(self):
         scratch = scratch_of(self)
         for student in ("ann", "bob"):
-            attacks.with_right_kernel(scratch, student)
+            with_right_kernel(scratch, student)
         output = scratch / "grades"
         words = f"grade.py {GRADED} {scratch} --output {output} --trusted --jobs 1".split()
         bwrap = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
@@ -944,10 +991,10 @@ class Grading(unittest.TestCase):
         cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in chosen}
         for name, files in mistakes.honest(GRADED).items():
             exercises.write_files(submissions / name, files)
-        for write, _ in attacks.OTHERS.values():
-            write(submissions)
-        for name in attacks.NAMES:
-            attacks.with_right_kernel(submissions, name)
+        for name, write in OTHERS.items():
+            write(submissions / name)
+        for name in NAMES:
+            with_right_kernel(submissions, name)
         words = f"--output {cls.scratch}/grades --seed 7 --seconds 20".split()
         words += [] if SANDBOX else ["--trusted"]
         environment = {**os.environ, "TMPDIR": str(cls.scratch)}
@@ -973,15 +1020,17 @@ class Grading(unittest.TestCase):
             points, remark = self.rows[name]["points"], self.rows[name]["remark"]
             self.assertEqual((points, remark), ("200" if name == "honest" else "100", ""), name)
 
-    @unittest.skipUnless(FULL, "COURSEWORK=full judges them for all steps")
-    def test_other_bodies_of_honest_work_do_too(self):
-        for step in map(read_step, STEPS):
-            for name, files in mistakes.honest(step.directory).items():
+    def test_right_kernels_get_all_points_and_no_flag(self):
+        """The steps' own; COURSEWORK=full judges those of all steps, and other bodies of honest work."""
+        for step in map(read_step, STEPS if FULL else STEPS[:1]):
+            own = {name: mistakes.right(step.directory, name) for name in step.files()}
+            others = mistakes.honest(step.directory) if FULL else {}
+            for name, files in {"own": own, **others}.items():
                 with self.subTest(name), runner_with(step, files) as (runner, answer):
                     self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
                     for exercise in (e for e in step.exercises if set(files) & set(e.files)):
                         result = judged(step, exercise, runner, seed=5)
-                        self.assertEqual(sum(result.points()), 100)
+                        self.assertEqual(sum(result.points()), 100, check.explain(result))
 
     def test_no_cheat_gets_points_without_a_flag(self):
         own = [m for m in self.exercises if not mistakes.is_mistake(m)]
@@ -1005,11 +1054,12 @@ class Grading(unittest.TestCase):
 
     def test_what_cannot_be_read_is_named_and_not_graded(self):
         self.assertEqual(self.done.returncode, 1, self.done.stderr)
-        for name, (_, remark) in attacks.OTHERS.items():
+        for name in (name.partition(".")[0] for name in OTHERS):
             with self.subTest(name):
-                row = self.rows[name]
+                row, unreadable = self.rows[name], "cannot be read|none of"
                 self.assertEqual((row["graded"], row["points"]), ("no", ""))
-                self.assertRegex(row["remark"], remark)
+                wanted = submissions.TOO_MUCH if name == "long_path" else unreadable
+                self.assertRegex(row["remark"], wanted)
                 self.assertIn(name, self.done.stderr)
 
     def test_who_is_flagged_stands_first(self):
@@ -1017,7 +1067,7 @@ class Grading(unittest.TestCase):
         self.assertEqual(flagged, sorted(flagged, reverse=True))
 
     def test_strange_names_get_full_marks(self):
-        for name in attacks.NAMES.values():
+        for name in NAMES.values():
             self.assertEqual(self.rows[grade.cell(name)]["points"], "100", name)
 
     def test_nothing_is_left(self):

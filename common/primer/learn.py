@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows one exercise after the other, and runs it each time its file is saved: make learn
 
-    learn.py [--once] [--list] [--hint] [--watch] [--step STEP] [EXERCISE]
+    learn.py [--once] [--list] [--hint] [--step STEP] [EXERCISE]
 
 First come the puzzles of this directory, then the exercises of the steps. The next one that is not solved is
 shown, or EXERCISE, by the beginning of its name. What you write is in handouts/, which git ignores, and so is
@@ -10,7 +10,6 @@ that could not be told. --hint gives one hint, and the next one when called agai
 """
 
 import argparse
-import configparser
 import functools
 import json
 import os
@@ -30,22 +29,16 @@ sys.path[:0] = [str(ROOT / "common/coursework"), str(ROOT / "common/watch")]
 
 import traces  # noqa: E402
 import watch  # noqa: E402
-from check import NotJudged  # noqa: E402
-from exercises import hints_of, read_step  # noqa: E402
-from kit import KitError  # noqa: E402
+from exercises import NotJudged, hints_of, read_step  # noqa: E402
 
 PUZZLES = HERE / "puzzles"
 IN_HANDOUT = not PUZZLES.exists()
 if not IN_HANDOUT:
-    from puzzle import Compiled, is_program
+    from puzzle import Compiled, declared, is_program
 HANDOUTS = ROOT if IN_HANDOUT else Path(os.environ.get("SPMV_HANDOUTS") or ROOT / "handouts")
 POLL_S = 0.3
 SOLVED, NOT_SOLVED, UNKNOWN = 0, 1, 2
 KEYS = "Enter runs it again; h, w, n or q and Enter: hint, watch, next exercise, quit"
-
-
-class LearnError(Exception):
-    """What keeps an exercise from being run, and is not its reader's fault; the text says what to do."""
 
 
 def shown(path):
@@ -99,10 +92,7 @@ class Puzzle:
 
     def check(self):
         """(SOLVED or NOT_SOLVED, what to print)."""
-        try:
-            solved, text = Compiled(self.file).judge()
-        except (KitError, NotJudged) as error:
-            raise LearnError(str(error)) from None
+        solved, text = Compiled(self.file).judge()
         text = re.sub(rf"(?<![\w/-]){self.file.name}(?=:\d)", shown(self.file), text)
         lines = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate([] if solved else lines, 1):
@@ -113,15 +103,15 @@ class Puzzle:
     def watch(self):
         """The path of the page on which one steps through the run."""
         if is_program(self.file):
-            raise LearnError("a whole program cannot be watched; the other puzzles can")
+            raise NotJudged("a whole program cannot be watched; the other puzzles can")
         one = Compiled(self.file)
         if not one.build()[0]:
-            raise LearnError("it does not compile yet")
+            raise NotJudged("it does not compile yet")
         trace, page = one.directory / "trace.jsonl", ROOT / f"build/watch/{self.name}.html"
         command = [one.program, "--trace", trace]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
         if done.returncode:
-            raise LearnError(done.stderr.strip() or "it could not be recorded")
+            raise NotJudged(done.stderr.strip() or "it could not be recorded")
         page.parent.mkdir(parents=True, exist_ok=True)
         found = traces.read(trace)
         # The page opens there.
@@ -148,7 +138,7 @@ class StepExercise:
             words = "handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}"
             status, output = make(*words)
             if status:
-                raise LearnError(output.strip())
+                raise NotJudged(output.strip())
 
     def describe(self):
         files = " and ".join(map(shown, self.files))
@@ -167,7 +157,7 @@ class StepExercise:
         for file in self.files:  # a path that opens the reader's file, where one stands
             text = re.sub(rf"(?<![\w/-])(\w+/)?{re.escape(file.name)}(?=:\d)", shown(file), text)
         if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
-            raise LearnError(text or f"make -C {shown(self.directory)} check has failed")
+            raise NotJudged(text or f"make -C {shown(self.directory)} check has failed")
         return (NOT_SOLVED if status else SOLVED), text
 
     def watch(self):
@@ -176,22 +166,21 @@ class StepExercise:
         status, output = make("-C", str(self.directory), "watch")
         page = re.search(r"Open in a browser: (.*)", output)
         if not page:
-            raise LearnError(output.strip()[-500:])
+            raise NotJudged(output.strip()[-500:])
         return Path(page[1])
 
 
 def exercises():
     """All of them, in order."""
-    puzzles = configparser.ConfigParser(interpolation=None)
-    puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
-    found = []
+    found, puzzles = [], {} if IN_HANDOUT else declared()
     guide = "" if IN_HANDOUT else (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| \d\d \| (`.*?) \| (.*?) \|", guide)
     after = {name: text for names, text in rows for name in re.findall(r"`(\w+)`", names)}
     for path in sorted(ROOT.glob("[0-9][0-9]_*/exercise.ini")):
         step = read_step(path.parent)
         found += [StepExercise(step, e, after.get(e.name, "")) for e in step.exercises]
-    found += [Puzzle(name, puzzles[name]) for name in puzzles.sections() if ": " not in name]
+    names = [name for name in puzzles if ": " not in name and name != "DEFAULT"]
+    found += [Puzzle(name, puzzles[name]) for name in names]
     return sorted(found, key=lambda exercise: exercise.step)
 
 
@@ -207,7 +196,7 @@ class Progress:
             self.solved, self.hints = [], {}
         except (ValueError, KeyError, TypeError):
             remedy = "delete it to begin anew: what you wrote stays"
-            raise LearnError(f"{shown(self.file)} cannot be read; {remedy}") from None
+            raise NotJudged(f"{shown(self.file)} cannot be read; {remedy}") from None
 
     def save(self):
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -298,16 +287,15 @@ def session(exercise, every, progress):
             elif key == "w":
                 try:
                     open_page(exercise)
-                except LearnError as error:
+                except NotJudged as error:
                     say(f"  {error}")
             else:
                 before = times(exercise)
                 status = run(exercise, progress)
         following = progress.next_of(every, exercise)
         if status == SOLVED and not exercise.step and following and following.step:
-            say(
-                "That was the last puzzle. Read 01_sequential/README.md now; then step 02 goes on here."
-            )
+            now = "Read 01_sequential/README.md now; then step 02 goes on here."
+            say(f"That was the last puzzle. {now}")
         exercise = following
     beyond = " README.md says what there is beyond: your matrices, a GPU, the papers' figures."
     say(f"\nAll {len(every)} are solved." + beyond * (not IN_HANDOUT))
@@ -326,13 +314,13 @@ def choose(every, progress, name, hint=False):
     found = [e for e in every if e.name == name] or [e for e in every if e.name.startswith(begins)]
     if len(found) != 1:
         begin = "several exercises begin" if found else "no exercise begins"
-        raise LearnError(f"{begin} with '{name}'; there are {', '.join(names)}")
+        raise NotJudged(f"{begin} with '{name}'; there are {', '.join(names)}")
     return found[0]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for flag in ("--once", "--list", "--hint", "--watch"):
+    for flag in ("--once", "--list", "--hint"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--step", default="")
     parser.add_argument("exercise", nargs="?", default="")
@@ -349,9 +337,6 @@ def main():
             say(f"All {len(every)} are solved." if every else "There are no exercises here.")
         elif arguments.hint:
             hint(exercise, progress)
-        elif arguments.watch:
-            exercise.prepare()
-            open_page(exercise)
         elif arguments.once or not sys.stdin.isatty():
             introduce(exercise, every, progress)
             status = run(exercise, progress)
@@ -364,7 +349,7 @@ def main():
             return status
         else:
             session(exercise, every, progress)
-    except LearnError as error:
+    except NotJudged as error:
         print(f"error: {error}", file=sys.stderr)
         return UNKNOWN
     except KeyboardInterrupt:

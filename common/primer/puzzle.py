@@ -22,9 +22,9 @@ sys.path[:0] = [str(ROOT / "common/coursework")]
 
 import kit  # noqa: E402
 from build import compile_sources  # noqa: E402
-from check import NotJudged, how_it_ended, indented, limits, measured, same_addresses  # noqa: E402
+from check import how_it_ended, indented, limits, measured, same_addresses  # noqa: E402
 from check import sentences, tidy, verdict_on_target  # noqa: E402
-from exercises import ExerciseError, read_target, source_text  # noqa: E402
+from exercises import ExerciseError, NotJudged, read_target, source_text  # noqa: E402
 from flags import flags_of_compiler  # noqa: E402
 
 BUILT = ROOT / "build/cpu/primer"
@@ -94,17 +94,19 @@ class Compiled:
         if not good:
             lines = [line for line in said.splitlines() if line.strip()]
             return False, "  It does not compile:\n" + indented("\n".join(lines[:12]))
-        lines = self.run(number)
         unset = flags_of_compiler(said, self.file.name, self.file.name)
         warned = [f"  WARNING line {f.line}: {f.construct}; it holds anything" for f in unset]
-        solved, text = self.describe(lines)
-        return solved and not warned, "\n".join([*dict.fromkeys(warned), *text])
+        found = self.run(number)
+        solved, verdict, *more = self.describe(found)
+        remarks = [f"  remark  {remark}" for remark in map(tidy, found.get("remarks", []))]
+        text = [*dict.fromkeys(warned), verdict, *dict.fromkeys(remarks), *more]
+        return solved and not warned, "\n".join(text)
 
     def run(self, number):
-        """What the runner says of it (runner.cpp), and, if it did not come to its end, why."""
-        said = self.directory / "lines.jsonl"
+        """What the runner says of it (runner.cpp), or why it did not come to its end."""
+        said = self.directory / "said.json"
         command = [*same_addresses(), *limits(CPU_SECONDS, 2 * CPU_SECONDS)]
-        command += [self.program, "--lines", said, str(number)]
+        command += [self.program, "--say", said, str(number)]
         how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         how["env"] = {**os.environ, "OMP_NUM_THREADS": "1"}
         with tempfile.TemporaryFile() as errors:
@@ -113,39 +115,36 @@ class Compiled:
                 status = process.wait(SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
-                return [{"ended": "it did not end in time"}]
-            rows = said.read_text().splitlines() if said.exists() and not status else []
-            lines = [json.loads(row) for row in rows]
-            is_over = any("kind" in line or "lines" in line for line in lines)
-            return lines if is_over else [{"ended": how_it_ended(process, errors)[0]}]
+                return {"ended": "it did not end in time"}
+            if status or not said.exists():
+                return {"ended": how_it_ended(process, errors)[0]}
+            return json.loads(said.read_text())
 
-    def describe(self, lines):
-        """(whether it is solved, [what to print]) by the runner's lines."""
-        solved, said = self.verdict(lines)
-        remarks = [f"  remark  {tidy(line['remark'])}" for line in lines if "remark" in line]
-        return solved, said[:1] + list(dict.fromkeys(remarks)) + said[1:]
-
-    def verdict(self, lines):
-        for line in lines:
-            if "ended" in line:
-                late = "end in time" in line["ended"]
-                return False, [f"  WRONG   {NEVER_ENDS}" if late else f"  UNSAFE  {line['ended']}"]
-            if line.get("kind") == "error":
-                word = "WRONG " if "its end: " in line["what"] else "UNSAFE"
-                text = sentences(tidy(line["what"])).replace("\n", "\n          ")
-                return False, [f"  {word}  {text}"]
-            if "kind" in line:
-                other = "right when threads run one after the other, wrong in another order: "
-                return False, [f"  WRONG   {other * (line['kind'] == 'order')}{line['what']}"]
-        record = {"nnz": 1, **next(line for line in lines if "lines" in line)}
-        said = [
-            "  right   in four orders of blocks, warps and lanes; no race, no access out of bounds"
-        ]
-        found = [measured(target, record) for target in self.targets()]
-        for one in found:
+    def describe(self, found):
+        """(whether it is solved, what to print...)."""
+        if "ended" in found:
+            late = "end in time" in found["ended"]
+            return False, f"  WRONG   {NEVER_ENDS}" if late else f"  UNSAFE  {found['ended']}"
+        if found.get("kind") == "error":
+            word = "WRONG " if "its end: " in found["what"] else "UNSAFE"
+            text = sentences(tidy(found["what"])).replace("\n", "\n          ")
+            return False, f"  {word}  {text}"
+        if "kind" in found:
+            other = "right when threads run one after the other, wrong in another order: "
+            return False, f"  WRONG   {other * (found['kind'] == 'order')}{found['what']}"
+        right = "in four orders of blocks, warps and lanes; no race, no access out of bounds"
+        targets = [measured(target, {"nnz": 1, **found}) for target in self.targets()]
+        lines = []
+        for one in targets:
             word = "target" if one.met() else "MISSED"
-            said.append(f"  {word}  " + verdict_on_target(one).replace("\n", "\n          "))
-        return all(one.met() for one in found), [*said, "", *table(record["lines"])]
+            lines.append(f"  {word}  " + verdict_on_target(one).replace("\n", "\n          "))
+        return (
+            all(one.met() for one in targets),
+            f"  right   {right}",
+            *lines,
+            "",
+            *table(found["lines"]),
+        )
 
 
 def table(rows):
@@ -175,7 +174,7 @@ def main():
         if is_program(file):
             sys.exit(run_program(file.resolve(), number).returncode)
         solved, said = one.judge(int(number))
-    except (kit.KitError, NotJudged, OSError) as error:
+    except (NotJudged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     print(said)

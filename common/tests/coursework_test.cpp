@@ -89,13 +89,13 @@ TEST_CASE("an answer of the runner is read, and one that is none is refused", "[
                   {"ideal_sectors", 4}, {"addresses", 5},    {"bank_passes", 6}};
   Json sent{
       {"answer", "done"}, {"lines", {line}}, {"steps", 7}, {"mean_steps", 5}, {"time", "3 us\x1b"}};
-  const Reply got = read_reply(sent.dump());
-  REQUIRE(got.lines.size() == 1);
-  CHECK(got.lines[0] == line);
-  CHECK(got.steps == 7);
-  CHECK(got.mean_steps == 5);
-  CHECK(got.time == "3 us?");
-  CHECK(read_reply(R"({"answer": "failed", "text": "why"})").text == "why");
+  const Json got = read_reply(sent.dump());
+  REQUIRE(got["lines"].size() == 1);
+  CHECK(got["lines"][0] == line);
+  CHECK(got["steps"] == 7);
+  CHECK(got["mean_steps"] == 5);
+  CHECK(got["time"] == "3 us?");
+  CHECK(read_reply(R"({"answer": "failed", "text": "why"})")["text"] == "why");
 
   const std::string good = sent.dump();
   for (std::size_t size = 0; size < good.size(); ++size) {

@@ -9,21 +9,16 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from puzzle import HERE as PRIMER, Compiled  # noqa: E402
-from kit import KitError  # noqa: E402
-from check import NotJudged  # noqa: E402
+from exercises import NotJudged  # noqa: E402
 from mine import write_if_new  # noqa: E402
 
 
 def bodies():
     """{puzzle: [(what is said of it, or "" of the solution, the body)]}."""
-    found = {}
-    for section in re.split(
-        r"^## ", (HERE / "solutions.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )[1:]:
-        found[section.split("\n")[0]] = re.findall(
-            r"(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```", section, re.MULTILINE | re.DOTALL
-        )
-    return found
+    text = (HERE / "solutions.md").read_text(encoding="utf-8")
+    sections = (section.partition("\n") for section in re.split(r"(?m)^## ", text)[1:])
+    block = r"(?ms)(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```"
+    return {name: re.findall(block, section) for name, _, section in sections}
 
 
 def said_as_given():
@@ -46,7 +41,7 @@ def main():
     write_if_new(file, with_body(name, bodies()[name][number][1]))
     try:
         print(Compiled(file, f"{name}-{number}").judge()[1])
-    except (KitError, NotJudged) as error:
+    except NotJudged as error:
         sys.exit(f"error: {error}")
 
 

@@ -124,9 +124,6 @@ class Learn(Scratch):
         file.write_text(file.read_text().replace("in[i]  //", "in[i];  //"))
         self.assertIn("Solved. You can now write a kernel", self.learn("--once"))
         self.assertRegex(self.learn("--list"), r"(?m)^solved  01_map .*\n {8}02_guard ")
-        output = self.learn("--watch", "01")
-        page = Path(re.search(r"Open in a browser: (.*)", output)[1])
-        self.assertIn("map_kernel", page.read_text(encoding="utf-8"))
 
     def test_a_session_in_a_terminal(self):
         own, other = pty.openpty()
@@ -137,10 +134,11 @@ class Learn(Scratch):
 
         def says(pattern):
             output, end = "", time.monotonic() + 300
-            while not re.search(pattern, output):
+            while not (found := re.search(pattern, output)):
                 self.assertLess(time.monotonic(), end, f"no {pattern} in {output}")
                 if select.select([own], [], [], 1)[0]:
                     output += os.read(own, 65536).decode()
+            return found
 
         says(r"Now puzzle 1[\s\S]*The TODO is in line[\s\S]*It runs again when you save")
         os.write(own, b"h\n")
@@ -148,6 +146,9 @@ class Learn(Scratch):
         solution = with_body("01_map", bodies()["01_map"][0][1])
         (self.directory / "puzzles/01_map.cu").write_text(solution, encoding="utf-8")
         says(r"You can now write a kernel[\s\S]*1 of \d+ solved\. Now puzzle 2[\s\S]*when you save")
+        os.write(own, b"w\n")
+        page = Path(says(r"Open in a browser: (.*\.html)[\s\S]*when you save")[1])
+        self.assertIn("guard_kernel", page.read_text(encoding="utf-8"))
         os.write(own, b"n\n")
         says(r"1 of \d+ solved\. Now puzzle 3[\s\S]*when you save")
         os.write(own, b"q\n")
@@ -171,7 +172,7 @@ class Learn(Scratch):
         with (
             mock.patch.object(learn, "make", return_value=(1, "error: why")),
             mock.patch.object(learn, "say") as say,
-            self.assertRaisesRegex(learn.LearnError, "error: why"),
+            self.assertRaisesRegex(learn.NotJudged, "error: why"),
         ):
             exercise.watch()
         self.assertIn("takes about two minutes", say.call_args[0][0])
