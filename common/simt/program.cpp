@@ -15,8 +15,9 @@ namespace simt {
 namespace {
 
 bool reported = false;  // a kernel has failed
-thread_local PendingLaunch pending;
-// What was told of errors: once, in a loop. (Never destroyed: end_program() runs late.)
+// (Neither is ever destroyed: end_program() runs late.)
+thread_local PendingLaunch& pending = *new PendingLaunch;
+// What was told of errors: once, in a loop.
 std::set<std::string>& told() {
   static auto& texts = *new std::set<std::string>;
   return texts;
