@@ -80,7 +80,7 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 # make test runs.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
 STEP_TESTS = $(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))'
-test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(PROGRAMS_10)  ## all tests
 	@$(STEP_TESTS) >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' >$(OUT)/tests.log 2>&1 & tests=$$!; \
 	  trap "kill $$steps $$tests; exit 130" INT TERM; status=0; \
@@ -89,8 +89,7 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(SOLVER) $(if $(HAVE_MP
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLES) || status=1; \
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
-	  $(if $(STEP_TESTS),SOLVER=$(SOLVER) bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1;) \
-	  $(if $(and $(STEP_TESTS),$(HAVE_MPI)),bash 10_multigpu/mpi/hosts.sh $(SPMV_MPI) '$(firstword $(MPIRUN))' || status=1;) \
+	  $(if $(STEP_TESTS),$(test_10) || status=1;) \
 	  wait $$tests || status=1; wait $$steps || status=1; cat $(OUT)/tests.log $(OUT)/steps.log; exit $$status
 
 # EXERCISE: another one than the next, by the beginning of its name. ONCE=1: once, without waiting for changes.

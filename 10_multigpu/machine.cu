@@ -1,5 +1,6 @@
 #include "machine.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -17,11 +18,14 @@ Machine::Machine(std::vector<Part> parts, const Processes& processes)
       here_(processes.here(parts.size())),
       parts_(std::move(parts)),
       cuts_(parts_[here_.front()].cuts) {
-  processes_.together([&] { devices_ = processes_.devices(static_cast<int>(here_.size())); });
+  processes_.together([&] {
+    const int parts_here = static_cast<int>(here_.size());
+    devices_ = device::available_devices(std::min(parts_here, processes_.most_devices));
+  });
 }
 
 int Machine::device_of(int part) const {
-  return processes_.first_device() + (part - here_.front()) % devices_;
+  return processes_.first_device + (part - here_.front()) % devices_;
 }
 
 void Machine::each(const std::function<void(int part)>& work) const {
@@ -42,10 +46,6 @@ std::vector<double> Machine::x_of(int k) {
   });
   processes_.gather(whole, cuts_);
   return whole;
-}
-
-int Processes::devices(int parts_here) const {
-  return device::available_devices(parts_here);
 }
 
 // --- Steps for which the host asks ---------------------------------------------------------------

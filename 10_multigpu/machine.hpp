@@ -41,7 +41,7 @@ class Machine {
   std::vector<double> x_of(int k);
 
  protected:
-  // The i-th part of this process is on device first_device() + i % devices(). `processes` outlives
+  // The i-th part of this process is on device first_device + i % devices(). `processes` outlives
   // this.
   Machine(std::vector<Part> parts, const Processes& processes);
   int device_of(int part) const;

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,7 +16,6 @@
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
 #include "sparse/memory.hpp"
-#include "sparse/rng.hpp"
 #include "sparse/row_source.hpp"
 
 namespace spmv::multigpu {
@@ -47,7 +44,7 @@ struct Way {
   std::optional<Quartiles> step = {};       // milliseconds
   std::optional<double> one_gpu_step = {};  // of the same kernel
   Vector busy_ms = {};                      // of each GPU; empty: not measured
-  std::uint64_t checksum = 0;
+  std::string checksum = {};                // of the bits of the result
 
   bool iterates() const { return exchange != "none"; }
 };
@@ -69,15 +66,6 @@ std::vector<const Kernel*> kernels_of(const Options& options, const std::string&
 
 double norm_of(const Vector& x) {
   return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
-}
-
-// Of the bits.
-std::uint64_t checksum_of(const Vector& y) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    sum += mix64(mix64(i) ^ std::bit_cast<std::uint64_t>(y[i]));
-  }
-  return sum;
 }
 
 // One matrix, on which one way after the other is measured.
@@ -119,7 +107,7 @@ class Measurement {
   MatrixFacts facts() const {
     return {rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(), "f64"};
   }
-  bool is_of_ranks() const { return processes_.count() > 1; }
+  bool is_of_ranks() const { return processes_.count > 1; }
   const char* part_word() const { return is_of_ranks() ? "rank" : "GPU"; }
 
   void read_parts(int gpus, const std::string& partition) {
@@ -143,7 +131,7 @@ class Measurement {
     const auto limit = static_cast<double>(arguments_.load.memory_limit());
     if (needed <= limit) return;
     throw InputError(fmt::format("{}: the part of rank {} {}", rows_->source().name,
-                                 processes_.number(), more_than_limit(needed, limit)));
+                                 processes_.number, more_than_limit(needed, limit)));
   }
 
   void measure(Way way) {
@@ -191,8 +179,8 @@ class Measurement {
     Vector times;
     for (int sample = -1; sample < (measures_ ? kSamples : 0); ++sample) {
       machine.start(x_);
-      Vector milliseconds(static_cast<std::size_t>(processes_.count()));
-      milliseconds[processes_.number()] = machine.run(options_.steps);
+      Vector milliseconds(static_cast<std::size_t>(processes_.count));
+      milliseconds[processes_.number] = machine.run(options_.steps);
       processes_.gather(milliseconds);
       if (sample < 0) continue;  // it warms up
       times.push_back(*std::max_element(milliseconds.begin(), milliseconds.end()) / options_.steps);
@@ -205,7 +193,8 @@ class Measurement {
           "after {} steps x is beyond the range of f64: use fewer (--iterate)", options_.steps));
     });
     verify_own_rows(last, factor, way.iterates() ? machine.x_of(options_.steps - 1) : x_);
-    way.checksum = checksum_of(last);
+    way.checksum =
+        hash_of({reinterpret_cast<const char*>(last.data()), last.size() * sizeof(double)});
 
     std::optional<double>& one = one_gpu_step_[{way.kernel->info.name, way.iterates()}];
     if (way.gpus > 1) {
@@ -269,7 +258,7 @@ class Measurement {
       fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us\n",
                  100 * *way.one_gpu_step / (way.gpus * way.step->median), 1e3 * *way.one_gpu_step);
     }
-    fmt::print("  verified: the first step and the last; checksum of the result {:016x}\n",
+    fmt::print("  verified: the first step and the last; checksum of the result {}\n",
                way.checksum);
   }
 

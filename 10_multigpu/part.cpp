@@ -150,7 +150,7 @@ std::vector<Part> prepare(const std::vector<Csr<double>>& slices, const Cuts& cu
       std::transform(sources.begin(), sources.end(), list.begin() + 1,
                      [&](Index source) { return cuts[p] + part.order[source]; });
       const bool has_gap = sources.back() - sources.front() + 1 != send.count();
-      send.is_packed = processes.count() > 1 || has_gap;
+      send.is_packed = processes.count > 1 || has_gap;
       send.begin = send.is_packed ? static_cast<Index>(part.packed.size()) : sources.front();
       if (send.is_packed) part.packed.insert(part.packed.end(), sources.begin(), sources.end());
     }

@@ -104,19 +104,19 @@ class Processes {
  public:
   virtual ~Processes() = default;
 
-  virtual int count() const { return 1; }
-  virtual int number() const { return 0; }  // this one's
+  int count = 1;
+  int number = 0;  // this one's
+  // Of its devices, which are at most so many: its parts may share them.
+  int first_device = 0, most_devices = kMaxGpus;
+
   // The numbers of those of `parts` parts that are in this process. The i-th of them is on device
-  // first_device() + i, unless parts share devices.
+  // first_device + i, unless parts share devices.
   std::vector<int> here(std::size_t parts) const {
-    if (count() > 1) return {number()};
+    if (count > 1) return {number};
     std::vector<int> numbers(parts);
     std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
   }
-  virtual int first_device() const { return 0; }
-  // How many devices its parts are on, of as many as they are.
-  virtual int devices(int parts_here) const;
 
   // Does `work`. Where it fails in one process, all of them throw: none waits for one that has
   // given up.

@@ -15,19 +15,6 @@
 namespace spmv::multigpu {
 namespace {
 
-// What step 06 asks of row lengths and columns to choose a path.
-RowsStatistics statistics_of(const device::DeviceCsr<double>& a) {
-  const int blocks = std::min(device::divide_up(a.rows, kPrepareThreads), kStatisticsBlocks);
-  device::Buffer<RowsStatistics> of_block("statistics", blocks);
-  constexpr int kNoTiles = 0;
-  device::launch(prepare_one_pass_kernel<double>, {dim3(blocks), dim3(kPrepareThreads)}, kNoTiles,
-                 kNoTiles, 0u, a.rows, a.nnz, a.row_offsets.data(), nullptr, nullptr, nullptr,
-                 of_block.data(), a.column_indices.data());
-  RowsStatistics all{};
-  for (const RowsStatistics& found : of_block.download()) all.add(found);
-  return all;
-}
-
 // The parts are on GPUs of this process that reach each other's memory.
 class PersistentMachine final : public Machine {
   using Function = void (*)(PartsHere<double>, int);
@@ -35,7 +22,7 @@ class PersistentMachine final : public Machine {
   struct Device {
     int number = 0;
     int parts = 0;
-    std::size_t bytes = 0;
+    long long bytes = 0;
     device::Stream stream;
     device::Buffer<unsigned> stuck{"stuck", 4};
     PartsHere<double> arguments{};
@@ -46,7 +33,7 @@ class PersistentMachine final : public Machine {
     device::DeviceCsr<double> csr;
     Device* device = nullptr;
     PersistentPart<double>* view = nullptr;  // what the kernel knows of it
-    int width = 0;                           // what rows_width() wants
+    int lanes = 1;                           // per row, as step 06 would have them; 0: tiles
     device::Buffer<double> x;                // both buffers
     device::Buffer<unsigned> arrivals;       // of each part
     device::Buffer<Tile> tiles;
@@ -131,29 +118,29 @@ class PersistentMachine final : public Machine {
       x_distance_ =
           std::max(x_distance_, static_cast<std::size_t>(parts_[p].local_cols + 31) / 32 * 32);
       if (mine.csr.rows == 0) return;
-      mine.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr),
-                              fits_l2(mine.csr.bytes()));
+      OnePassPlan<double> plan;
+      device::check(plan.create({mine.csr.rows, mine.csr.cols, mine.csr.nnz,
+                                 mine.csr.row_offsets.data(), mine.csr.column_indices.data()}),
+                    "a plan");
+      device::check(plan.prepare(mine.device->stream.get()), "a plan");
+      mine.lanes = plan.lanes_per_row();
     });
   }
 
-  // Of the current device.
-  static bool fits_l2(std::size_t bytes) {
-    return fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
-  }
-
   void choose_kernel(const PersistentOptions& options) {
-    int width = 0;
-    bool rows_suit = true;
-    for (const OnGpu& part : on_gpu_) {
-      rows_suit &= part.width >= 0 && part.width <= 5;
-      width = std::max(width, part.width);
-    }
     lanes_ = options.lanes_per_row;
-    if (lanes_ == PersistentOptions::kBest) lanes_ = rows_suit ? 1 << width : 0;
+    if (lanes_ == PersistentOptions::kBest) {
+      bool rows_suit = true;
+      for (const OnGpu& part : on_gpu_) {
+        rows_suit &= 1 <= part.lanes && part.lanes <= 32;
+        lanes_ = std::max(lanes_, part.lanes);
+      }
+      if (!rows_suit) lanes_ = 0;
+    }
     // GPUs that have several parts cannot run persistent_rows_kernel.
     const bool parts_share = devices_ < static_cast<int>(here_.size());
-    if (parts_share || lanes_ == 0) {
-      lanes_ = 0;
+    if (parts_share) lanes_ = 0;
+    if (lanes_ == 0) {
       function_ = parts_share ? persistent_tiles_kernel<false, double>
                               : persistent_tiles_kernel<true, double>;
       warp_bytes_ = sizeof(OnePassShared<double>);
@@ -205,8 +192,9 @@ class PersistentMachine final : public Machine {
   void describe(int p, OnGpu& mine) {
     mine.x = device::Buffer<double>("x", 2 * x_distance_);
     mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
-    mine.device->bytes += mine.csr.bytes() + mine.x.bytes();
-    mine.device->arguments.read_once = !fits_l2(mine.device->bytes);
+    mine.device->bytes += static_cast<long long>(mine.csr.bytes() + mine.x.bytes());
+    mine.device->arguments.read_once =
+        !fits_cache(mine.device->bytes, device::attribute(cudaDevAttrL2CacheSize));
     PersistentPart<double>& view = *mine.view;
     view.rows = mine.csr.rows;
     view.boundary_rows = parts_[p].boundary_rows;

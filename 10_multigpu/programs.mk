@@ -38,4 +38,7 @@ $(SPMV_MPI): $(common_objects) $(call object,$(MPI_SOURCES) $(call stage_sources
 
 # Ranks that share cores are no mistake here. OpenMPI will not start as root unless it is told to.
 MPIRUN ?= mpirun --oversubscribe $(if $(filter 0,$(shell id -u)),--allow-run-as-root)
+PROGRAMS_10 := $(MINIMAL) $(SOLVER) $(if $(HAVE_MPI),$(SPMV_MPI))
+test_10 = bash $(ROOT)/10_multigpu/mpi/test.sh $(SPMV) $(PROGRAMS_10) \
+  $(if $(HAVE_MPI),'$(MPIRUN)' && bash $(ROOT)/10_multigpu/mpi/hosts.sh $(SPMV_MPI) '$(firstword $(MPIRUN))')
 NO_MPI := step 10: no MPI was found when this was set up: apt-get install libopenmpi-dev openmpi-bin, and make clean

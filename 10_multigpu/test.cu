@@ -87,9 +87,7 @@ std::vector<double> run_and_verify(Machine& machine, const Csr<double>& a, int s
 
 // Has at most so many devices.
 struct Few : Processes {
-  explicit Few(int given) : most(given) {}
-  int devices(int parts) const override { return std::min(Processes::devices(parts), most); }
-  int most;
+  explicit Few(int most) { most_devices = most; }
 };
 
 std::unique_ptr<Machine> machine_of(const Csr<double>& a, Partition partition, int count,

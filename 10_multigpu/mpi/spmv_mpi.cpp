@@ -76,11 +76,11 @@ class NcclTransport final : public Transport {
   // Called within together(): whatever fails here fails on all ranks.
   explicit NcclTransport(const Processes& ranks) {
     ncclUniqueId id{};
-    if (ranks.number() == 0) check(ncclGetUniqueId(&id));
+    if (ranks.number == 0) check(ncclGetUniqueId(&id));
     MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-    const device::OnDevice on(ranks.first_device());
+    const device::OnDevice on(ranks.first_device);
     ncclComm_t own = nullptr;
-    check(ncclCommInitRank(&own, ranks.count(), id, ranks.number()));
+    check(ncclCommInitRank(&own, ranks.count, id, ranks.number));
     communicator_ = {own, ncclCommDestroy};
   }
   void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
@@ -114,14 +114,9 @@ struct Failure : std::runtime_error {
 class Ranks final : public Processes {
  public:
   Ranks() {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &count_);
+    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
   }
-
-  int count() const override { return count_; }
-  int number() const override { return rank_; }
-  int first_device() const override { return device; }
-  int devices(int) const override { return 1; }
 
   // Every rank does its `work`. If it fails on one, all ranks throw that one's Failure: no rank
   // waits for a rank that has given up.
@@ -137,9 +132,9 @@ class Ranks final : public Processes {
     } catch (const std::exception& error) {
       status = 1, text = error.what();
     }
-    int first = status ? rank_ : count_;
+    int first = status ? number : count;
     MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == count_) return;
+    if (first == count) return;
     MPI_Bcast(&status, 1, MPI_INT, first, MPI_COMM_WORLD);
     auto length = static_cast<int>(text.size());
     MPI_Bcast(&length, 1, MPI_INT, first, MPI_COMM_WORLD);
@@ -149,10 +144,10 @@ class Ranks final : public Processes {
   }
 
   Lists tell(Lists lists) const override {
-    std::vector<int> sent(count_), sent_begins(count_), received(count_), received_begins(count_);
+    std::vector<int> sent(count), sent_begins(count), received(count), received_begins(count);
     std::vector<Index> out;
-    for (int q = 0; q < count_; ++q) {
-      const std::vector<Index>& list = lists[rank_][q];
+    for (int q = 0; q < count; ++q) {
+      const std::vector<Index>& list = lists[number][q];
       sent[q] = static_cast<int>(list.size());
       sent_begins[q] = static_cast<int>(out.size());
       out.insert(out.end(), list.begin(), list.end());
@@ -162,9 +157,9 @@ class Ranks final : public Processes {
     std::vector<Index> in(static_cast<std::size_t>(received_begins.back()) + received.back());
     MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), received.data(),
                   received_begins.data(), MPI_INT, MPI_COMM_WORLD);
-    for (int q = 0; q < count_; ++q) {
-      lists[rank_][q].assign(in.begin() + received_begins[q],
-                             in.begin() + received_begins[q] + received[q]);
+    for (int q = 0; q < count; ++q) {
+      lists[number][q].assign(in.begin() + received_begins[q],
+                              in.begin() + received_begins[q] + received[q]);
     }
     return lists;
   }
@@ -176,7 +171,6 @@ class Ranks final : public Processes {
     return std::make_shared<MpiTransport>();
   }
 
-  int device = 0;  // of this rank
   bool uses_nccl = false;
 
  private:
@@ -186,20 +180,18 @@ class Ranks final : public Processes {
     MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &element);
     MPI_Type_commit(&element);
     std::vector<int> counts;
-    for (int p = 0; p < count_; ++p) counts.push_back(begins[p + 1] - begins[p]);
+    for (int p = 0; p < count; ++p) counts.push_back(begins[p + 1] - begins[p]);
     MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, whole, counts.data(), begins.data(), element,
                    MPI_COMM_WORLD);
     MPI_Type_free(&element);
   }
-
-  int rank_ = 0, count_ = 1;
 };
 
 // --- The program ---------------------------------------------------------------------------------
 
 void main_program(int argc, char** argv, Ranks& ranks) {
   Options options;
-  options.gpus = {ranks.count()};
+  options.gpus = {ranks.count};
   options.exchanges = {"mpi"};
   options.steps = 10;
   CommandArguments arguments;
@@ -224,7 +216,7 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   ranks.uses_nccl = options.exchanges[0] == "nccl";
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number(), MPI_INFO_NULL, &here);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number, MPI_INFO_NULL, &here);
   int rank_here = 0, ranks_here = 1;
   MPI_Comm_rank(here, &rank_here);
   MPI_Comm_size(here, &ranks_here);
@@ -232,8 +224,8 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   ranks.together([&] {
     const int devices_here = device::available_devices(ranks_here);
     share_gpus = devices_here < ranks_here;
-    ranks.device = rank_here % devices_here;
-    device::check(cudaSetDevice(ranks.device), "choosing a device");
+    ranks.first_device = rank_here % devices_here;
+    device::check(cudaSetDevice(ranks.first_device), "choosing a device");
     arguments.environment = describe_environment(argc, argv);
 #ifndef HAVE_NCCL
     if (ranks.uses_nccl) throw InputError("--exchange nccl: built without NCCL; use mpi");
@@ -245,7 +237,7 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   MPI_Allreduce(MPI_IN_PLACE, &share_gpus, 1, MPI_CXX_BOOL, MPI_LOR, MPI_COMM_WORLD);
   print_environment(std::cout, arguments.environment);
   if (share_gpus) fmt::print("ranks share GPUs: right, but no times of theirs are recorded\n");
-  if (share_gpus || ranks.number() > 0) arguments.json.clear();
+  if (share_gpus || ranks.number > 0) arguments.json.clear();
   measure(options, arguments, ranks);
 }
 
@@ -260,13 +252,13 @@ int main(int argc, char** argv) {
   Ranks ranks;
   try {
     ranks.together([&] {  // the first alone says something
-      if (ranks.number() == 0 || std::freopen("/dev/null", "w", stdout)) return;
+      if (ranks.number == 0 || std::freopen("/dev/null", "w", stdout)) return;
       throw std::runtime_error("/dev/null cannot be opened");
     });
     main_program(argc, argv, ranks);
     ranks.together(spmv::check_output);
   } catch (const Failure& failure) {
-    if (ranks.number() == 0) fmt::print(stderr, "error: {}\n", failure.what());
+    if (ranks.number == 0) fmt::print(stderr, "error: {}\n", failure.what());
     status = failure.status;
   } catch (const std::exception& error) {
     // Outside together(): the other ranks do not know, and may be waiting.

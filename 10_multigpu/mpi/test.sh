@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Step 10's programs as a user meets them: several GPUs in one process, several processes.
-#   SOLVER=conjugate_gradients test.sh SPMV MINIMAL [SPMV_MPI MPIRUN]
+#   test.sh SPMV MINIMAL CONJUGATE_GRADIENTS [SPMV_MPI MPIRUN]
 source "$(dirname "${BASH_SOURCE[0]}")/../../common/tests/checks.sh"
-spmv=$1 minimal=$2 spmv_mpi=${3:-} mpirun=${4:-}
+spmv=$1 minimal=$2 solver=$3 spmv_mpi=${4:-} mpirun=${5:-}
 export ASAN_OPTIONS=detect_leaks=0  # MPI keeps what it has until the end
 export OMP_NUM_THREADS=1
 limit=60
@@ -18,12 +18,12 @@ done
 expect 'minimal.cu without rows' 2 '^usage' "$minimal" 0
 for gpus in 1 2 3; do
   expect "conjugate gradients on $gpus GPUs" 0 '^23 iterations, a sequential solver 23; .*: verified' \
-    env SIMT_DEVICES=$gpus "$SOLVER" stencil3d:7x8x9,points=27
+    env SIMT_DEVICES=$gpus "$solver" stencil3d:7x8x9,points=27
 done
 expect 'a matrix that is not symmetric' 2 '^error: powerlaw.*: not symmetric and positive definite' \
-  env SIMT_DEVICES=3 "$SOLVER" powerlaw:300x300,nnz=2000
-expect 'a matrix that is not square' 2 '^error: random:9x8: not a square matrix' "$SOLVER" random:9x8
-expect 'no matrix' 2 '^usage' "$SOLVER"
+  env SIMT_DEVICES=3 "$solver" powerlaw:300x300,nnz=2000
+expect 'a matrix that is not square' 2 '^error: random:9x8: not a square matrix' "$solver" random:9x8
+expect 'no matrix' 2 '^usage' "$solver"
 small="--matrix stencil2d:9x8 --iterate 4"
 expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,stores,parts \
   --partition rows --json "$scratch/records"
