@@ -119,7 +119,7 @@ Members with(const std::string& name, const std::string& bytes) {
 template <typename T = double>
 Csr<T> read(const std::string& bytes, const LoadOptions& options = {},
             Index* duplicates = nullptr) {
-  const ScratchDirectory scratch;
+  static const ScratchDirectory scratch;  // making one takes long
   write_bytes(scratch / "FILE.npz", bytes);
   return read_npz<T>(scratch / "FILE.npz", options, duplicates);
 }
