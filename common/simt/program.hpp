@@ -40,7 +40,7 @@ bool is_on_device();
 
 // Called by the kernel: by the host's call of it, whose arguments `body` holds, or on a lane.
 template <typename Body>
-[[gnu::noinline, gnu::no_sanitize("thread")]] void kernel(Body body) {
+__attribute__((noinline, no_sanitize("thread"))) void kernel(Body body) {
   if (is_on_device()) return body({});
   const auto run = [](const void* arguments) __attribute__((no_sanitize("thread"))) {
     Body own = *static_cast<const Body*>(arguments);
