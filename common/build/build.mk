@@ -177,6 +177,12 @@ else
   CUDA_HOME := $(abspath $(dir $(NVCC))/..)
   # Before .deps/, whose Thrust and CUB are those of the CPU backend; CUDA 13 keeps its own in cccl/.
   INCLUDES := -I$(ROOT)/common -isystem $(CUDA_HOME)/include/cccl -isystem $(CUDA_HOME)/include $(EXTRA_INCLUDES)
+  # Given ones compile again what was compiled for others.
+  ifneq ($(origin CUDA_ARCHS),undefined)
+    ifneq ($(file <$(OUT)/archs),$(CUDA_ARCHS))
+      $(shell mkdir -p $(OUT))$(file >$(OUT)/archs,$(CUDA_ARCHS))
+    endif
+  endif
   CUDA_ARCHS ?= native
   # Not compressed, so that the program can hash its own machine code (harness/machine_code.hpp).
   NVCC_FLAGS := -std=c++20 $(filter -O%,$(CXXFLAGS)) -lineinfo --no-compress -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
@@ -295,7 +301,7 @@ $(OUT)/%.cu.o: $(ROOT)/%.cu $(if $(PARSED_FOR_DEVICE),$(call parsed,device))
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(ONCE) $(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) $(NAMED)
 else
-$(OUT)/%.cu.o: $(ROOT)/%.cu
+$(OUT)/%.cu.o: $(ROOT)/%.cu $(wildcard $(OUT)/archs)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(NVCC) $(NVCC_FLAGS) $(NAMED)
 endif

@@ -133,4 +133,15 @@ case ${CXX:-g++} in g++*)
 esac
 ends 'its progress' '^  compile 4/4 ' bash -c 'grep "^  compile" "$0" | sort; false' "$scratch/build"
 
+# For a GPU: again for other architectures, if they are given.
+printf '%s\n' '#!/bin/sh' "echo \"\$*\" | grep -o 'sm_[0-9]*' >>$scratch/architectures" \
+  'while [ "$1" != -o ]; do [ "$1" != -MF ] || : >"$2"; shift; done' ': >"$2"' >"$scratch/nvcc"
+chmod +x "$scratch/nvcc"
+for given in CUDA_ARCHS=80 CUDA_ARCHS=80 CUDA_ARCHS=90 KERNELS=; do
+  make -C "$scratch/moved/01_answer" BACKEND=cuda NVCC="$scratch/nvcc" $given \
+    "$scratch/moved/build/cuda/01_answer/stage.cu.o" >"$scratch/log" 2>&1
+done
+[ "$(paste -sd' ' "$scratch/architectures")" = 'sm_80 sm_90' ]
+count 'compiled again for other architectures, and not otherwise' $?
+
 summary
