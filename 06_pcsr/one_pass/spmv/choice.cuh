@@ -42,8 +42,8 @@ struct DeviceFigures {
   }
 };
 
-// What the current device says. The clock rates take the driver most of a millisecond each, so a
-// device is asked once in a process.
+// What the current device says. The driver is slow to read the clock rates, so a device is asked
+// once in a process.
 inline cudaError_t read_figures(DeviceFigures* figures) {
   static std::mutex mutex;
   static std::map<int, DeviceFigures> known;
