@@ -21,12 +21,15 @@ namespace spmv {
 inline namespace one_pass_2 {
 namespace detail {
 
-// What the choice asks of a device.
+// What a plan asks of a device.
 struct DeviceFigures {
   int multiprocessors = 0;
   int clock_khz = 0;
   int memory_clock_khz = 0;
   int memory_bits = 0;  // width of the memory bus
+  int l2_bytes = 0;
+  int shared_bytes = 0;    // of a multiprocessor,
+  int reserved_bytes = 0;  // and what the system keeps of them per block
 
   // Bytes of the memory's peak for each multiprocessor and clock: 12.8 on an H100, 18.4 on an H200.
   __host__ __device__ constexpr double bytes_per_clock() const {
@@ -60,6 +63,9 @@ inline cudaError_t read_figures(DeviceFigures* figures) {
     read(&DeviceFigures::clock_khz, cudaDevAttrClockRate);
     read(&DeviceFigures::memory_clock_khz, cudaDevAttrMemoryClockRate);
     read(&DeviceFigures::memory_bits, cudaDevAttrGlobalMemoryBusWidth);
+    read(&DeviceFigures::l2_bytes, cudaDevAttrL2CacheSize);
+    read(&DeviceFigures::shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    read(&DeviceFigures::reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock);
   }
   *figures = entry->second;
   if (error != cudaSuccess) known.erase(entry);

@@ -361,20 +361,9 @@ class OnePassPlan {
     if (!is_valid(matrix, options)) return cudaErrorInvalidValue;
     s_.matrix = matrix;
     s_.options = options;
-    int device = 0;
     DeviceFigures figures;
-    int l2_bytes = 0;
-    int shared_bytes = 0;
-    int reserved_bytes = 0;
     int blocks = 0;
     cudaError_t error = detail::read_figures(&figures);
-    if (error == cudaSuccess) error = cudaGetDevice(&device);
-    const auto read = [&](int* value, cudaDeviceAttr attribute) {
-      if (error == cudaSuccess) error = cudaDeviceGetAttribute(value, attribute, device);
-    };
-    read(&l2_bytes, cudaDevAttrL2CacheSize);
-    read(&shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-    read(&reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock);
     if (error == cudaSuccess) {
       error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, pcsr_one_pass_kernel<T, Value>,
                                                             Policy::kThreads, kBlockBytes);
@@ -387,20 +376,22 @@ class OnePassPlan {
     if (blocks < 1) blocks = 1;
     s_.l1_has_room = figures.l1_has_room();
     s_.shape = one_pass_shape<T, Value>(matrix.rows, matrix.cols, matrix.nnz,
-                                        blocks * figures.multiprocessors, l2_bytes, s_.l1_has_room);
+                                        blocks * figures.multiprocessors, figures.l2_bytes,
+                                        s_.l1_has_room);
     s_.warps_of_shape = s_.shape.warps_per_block;
     const std::size_t warps = sizeof(T) == 4 && s_.shape.in_waves ? 32 : Policy::kBlocks * kWarps;
-    const std::size_t wanted = s_.shape.in_waves ? warps / s_.shape.warps_per_block *
-                                                       (this->shared_bytes() + reserved_bytes)
-                                                 : Policy::kBlocks * (kBlockBytes + reserved_bytes);
-    const std::size_t percent = (100 * wanted + shared_bytes - 1) / shared_bytes;
+    const std::size_t wanted =
+        s_.shape.in_waves
+            ? warps / s_.shape.warps_per_block * (this->shared_bytes() + figures.reserved_bytes)
+            : Policy::kBlocks * (kBlockBytes + figures.reserved_bytes);
+    const std::size_t percent = (100 * wanted + figures.shared_bytes - 1) / figures.shared_bytes;
     s_.carveout = static_cast<int>(percent < 100 ? percent : 100);
     const long long bytes =
         4LL * matrix.rows + matrix.nnz * static_cast<long long>(4 + sizeof(Value));
     const long long vector_bytes =
         (1LL * matrix.rows + matrix.cols) * static_cast<long long>(sizeof(T));
-    s_.fits_l2 = fits_cache(bytes, l2_bytes);
-    s_.read_once = !fits_cache(bytes + vector_bytes, l2_bytes);
+    s_.fits_l2 = fits_cache(bytes, figures.l2_bytes);
+    s_.read_once = !fits_cache(bytes + vector_bytes, figures.l2_bytes);
     s_.rows_may_suit = options.path == OnePassPath::kAutomatic && matrix.rows <= matrix.nnz;
     return error;
   }
