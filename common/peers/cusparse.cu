@@ -35,6 +35,12 @@ cusparseHandle_t library() {
   return handle;
 }
 
+// The library's descriptors take pointers to data that it will not change.
+template <typename T>
+void* unconst(const T* pointer) {
+  return const_cast<T*>(pointer);
+}
+
 // What all formats have in common; a format fills matrix_ and says what its storage takes.
 template <typename T>
 class Cusparse : public Spmv<T> {
@@ -72,6 +78,15 @@ class Cusparse : public Spmv<T> {
   std::size_t matrix_bytes() const override { return matrix_bytes_; }
 
  protected:
+  // The matrix in CSR, which stays its owner's.
+  void use(const device::DeviceCsr<T>& a) {
+    check(cusparseCreateCsr(&matrix_, a.rows, a.cols, a.nnz, unconst(a.row_offsets.data()),
+                            unconst(a.column_indices.data()), unconst(a.values.data()),
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                            kType<T>),
+          "cusparseCreateCsr");
+    matrix_bytes_ = a.bytes();
+  }
   // The workspace, and what the library wants to know of the matrix before the first product.
   virtual void analyse() {
     const T one = 1;
@@ -105,24 +120,12 @@ class Cusparse : public Spmv<T> {
   bool preprocesses_;
 };
 
-// The library's descriptors take pointers to data that it will not change.
-template <typename T>
-void* unconst(const T* pointer) {
-  return const_cast<T*>(pointer);
-}
-
 template <typename T>
 class CusparseCsr : public Cusparse<T> {
  public:
   CusparseCsr(const Problem<T>& problem, cusparseSpMVAlg_t algorithm, bool preprocesses)
       : Cusparse<T>(problem, algorithm, preprocesses) {
-    const auto& a = problem.csr;
-    check(cusparseCreateCsr(&this->matrix_, a.rows, a.cols, a.nnz, unconst(a.row_offsets.data()),
-                            unconst(a.column_indices.data()), unconst(a.values.data()),
-                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                            kType<T>),
-          "cusparseCreateCsr");
-    this->matrix_bytes_ = a.bytes();
+    this->use(problem.csr);
   }
 };
 
@@ -286,16 +289,10 @@ class CusparseSymmetric final : public Cusparse<T> {
       }
       half.row_offsets.push_back(half.nnz());
     }
-    offsets_ = device::Buffer<Index>("half_offsets", half.row_offsets);
-    columns_ = device::Buffer<Index>("half_columns", half.column_indices);
-    values_ = device::Buffer<T>("half_values", half.values);
-    check(cusparseCreateCsr(&this->matrix_, half.rows, half.cols, half.nnz(), offsets_.data(),
-                            columns_.data(), values_.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                            CUSPARSE_INDEX_BASE_ZERO, kType<T>),
-          "cusparseCreateCsr");
+    half_ = device::DeviceCsr<T>(half);
+    this->use(half_);
     describe(CUSPARSE_SPMAT_SYMMETRY_TYPE, CUSPARSE_SYMMETRIC);
     describe(CUSPARSE_SPMAT_STORAGE, CUSPARSE_STORE_LOWER);
-    this->matrix_bytes_ = csr_bytes(half);
   }
   ~CusparseSymmetric() override {
     if (description_) cusparseSpMV_destroyDescr(description_);
@@ -327,8 +324,9 @@ class CusparseSymmetric final : public Cusparse<T> {
  private:
   // Row by row, the next unread entry of row c must mirror each entry (row, c).
   static bool is_symmetric(const Csr<T>& a) {
+    if (a.rows != a.cols) return false;
     std::vector<Index> next(a.row_offsets.begin(), a.row_offsets.end() - 1);
-    for (Index row = 0; a.rows == a.cols && row < a.rows; ++row) {
+    for (Index row = 0; row < a.rows; ++row) {
       for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
         const Index column = a.column_indices[k];
         const Index mirror = next[column]++;
@@ -338,7 +336,7 @@ class CusparseSymmetric final : public Cusparse<T> {
         }
       }
     }
-    return a.rows == a.cols;
+    return true;
   }
   template <typename Value>
   void describe(cusparseSpMatAttribute_t attribute, Value value) {
@@ -351,8 +349,7 @@ class CusparseSymmetric final : public Cusparse<T> {
           "cusparseSpMVDescrSetParam");
   }
 
-  device::Buffer<Index> offsets_, columns_;
-  device::Buffer<T> values_;
+  device::DeviceCsr<T> half_;
   cusparseSpMVDescr_t description_ = nullptr;
 };
 #endif
