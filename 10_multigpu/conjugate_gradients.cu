@@ -178,7 +178,10 @@ __device__ Sums multiply(const Part& part, unsigned k, double* products) {
         const int n = window + 32 * j + lane;
         if (n >= first && n < last) products[32 * j + lane] = value[j] * r[column[j]];
       }
-      window + kWindow < last ? load(window + kWindow, last) : load_next();
+      if (window + kWindow < last)
+        load(window + kWindow, last);
+      else
+        load_next();
       __syncwarp();
       const int row_end = min(end, window + kWindow);
       for (int j = max(begin, window); j < row_end; ++j) sum += products[j - window];

@@ -52,7 +52,7 @@ inline std::vector<int> cut_by_nonzeros(const Csr& a, int gpus) {
 }
 
 // Of each row a bit per other GPU that reads its entry of r, or whose entries the row reads: the
-// same ones where the matrix is symmetric. (Where it is not, no GPU waits in vain for another.)
+// same ones where the matrix is symmetric. (Else a GPU could wait for ever.)
 inline std::vector<unsigned> receivers_of(const Csr& a, const std::vector<int>& cuts) {
   const auto owner_of = [&](int row) {
     return std::upper_bound(cuts.begin(), cuts.end(), row) - cuts.begin() - 1;

@@ -66,7 +66,7 @@ struct Product {
   bool single = false;         // precision
   double alpha = 1, beta = 0;  // exact in the product's precision
   int order = 0;  // 0 forward, 1 reverse, 2 random (work on streams is late, too), 3 in lockstep
-  std::uint64_t seed = 1;  // of the latter two
+  std::uint64_t seed = 1;  // of orders 2 and 3
   bool again = false;      // a second product on the same arrays, whose y is returned
   bool checked = true;     // races and uninitialised reads end the kernel
   double padding_limit = 0;
@@ -84,10 +84,10 @@ bool send_frame(int file, std::string_view bytes);
 std::optional<std::string> receive_frame(int file, std::size_t limit,
                                          std::optional<Clock::time_point> end = {});
 
-// An answer, checked: "answer" ("done", "refused" or "failed", of the latter two with "text"),
-// "remarks" and "if_wrong" as simt::take_remarks() gives them, and, if they were asked for, "lines"
-// (what a line of a kernel asked of one array in one way), "steps" (requests of the busiest warp,
-// over all launches), "mean_steps" (those of all, per warp that was launched) and "time" (what
+// An answer, checked: "answer" ("done", "refused" or "failed"), "text" unless it is done, "remarks"
+// and "if_wrong" as simt::take_remarks() gives them, and, if they were asked for, "lines" (what a
+// line of a kernel asked of one array in one way), "steps" (requests of the busiest warp, over all
+// launches), "mean_steps" (those of all, per warp that was launched) and "time" (what
 // time_model.hpp says that the product takes on a GPU). Throws ProtocolError unless the text is an
 // answer with numbers that counters have; other names are left out.
 Json read_reply(std::string_view text);

@@ -184,8 +184,7 @@ std::string text_of(const Json& json) {
 }
 
 // Runs the puzzle in four orders up to one in which it is wrong, and counts it where it is right;
-// writes what there is to be said, as JSON. (A puzzle gives no points: nobody gains by changing
-// it.)
+// writes its report as JSON. (A puzzle gives no points: nobody gains by changing it.)
 void run_puzzle(const char* path, int argument) {
   Json said{{"remarks", Json::array()}};
   for (int pass = 0; pass <= 4 && !said.contains("kind"); ++pass) {

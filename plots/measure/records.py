@@ -151,7 +151,7 @@ def read_records(device, results=None, program="", folder=""):
     directory = directory_of(device, results) / folder
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
-    if folder:  # what stands there no set declares as shown: its reader asks for it by name
+    if folder:  # who names one asks for all that it holds; is_shown() knows the device's own files
         return rows_of(files, program)
     return with_setup_alone(rows_of(files, program, is_shown), directory)
 
