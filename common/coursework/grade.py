@@ -27,14 +27,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-from check import Result, build_command, explain, explain_flags, judge, lay_out, not_run
-from check import points_line, read_build
+from check import LIMIT_CPU_S, Result, build_command, explain, explain_flags, judge, lay_out
+from check import not_run, points_line, read_build
 from exercises import ROOT, TODO, ExerciseError, NotJudged, given_files, read_step, readable
 from exercises import sources_of, without_marks, write_files
 from sandbox import Limits, Sandbox
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
-RUN_LIMITS = Limits(seconds=60)
+RUN_LIMITS = Limits(seconds=LIMIT_CPU_S)
 
 
 def build_limits(run):

@@ -139,7 +139,8 @@ def judged(exercises, grades):
         else:
             target = next(t for t in exercise.targets if t.name == mistake.violates)
             missed = re.search(rf"missed [\w, ]*\b{target.name}\b", row["remark"])
-            points, of_points = 0 if missed else target.points, target.points
+            counted = int(row[f"{exercise.name} targets"]) > 0
+            points, of_points = target.points if counted and not missed else 0, target.points
         page = (grades / f"{slug(mistake)[:80]}.txt").read_text(encoding="utf-8")
         found[mistake] = points, of_points, page
     return found

@@ -29,7 +29,7 @@ from flags import flags_of_compiler  # noqa: E402
 
 BUILT = ROOT / "build/cpu/primer"
 SECONDS, CPU_SECONDS = 60, 5  # for all runs of a puzzle, which take less than one
-NEVER_ENDS = "it does not come to its end: a loop that some thread never leaves"
+NEVER_ENDS = "it does not end in time: a loop that some thread never leaves, or far too much work"
 
 
 def is_program(file):
@@ -126,7 +126,7 @@ class Compiled:
             late = "end in time" in found["ended"]
             return False, f"  WRONG   {NEVER_ENDS}" if late else f"  UNSAFE  {found['ended']}"
         if found.get("kind") == "error":
-            word = "WRONG " if "its end: " in found["what"] else "UNSAFE"
+            word = "WRONG " if "does not end in time: " in found["what"] else "UNSAFE"
             text = sentences(tidy(found["what"])).replace("\n", "\n          ")
             return False, f"  {word}  {text}"
         if "kind" in found:

@@ -13,7 +13,9 @@ volatile std::sig_atomic_t time_is_up = 0;
 
 void stop_at_once(Lane& lane, const void* pc) {
   const Unobserved unobserved;
-  lane.block->fail(lane, "does not come to its end: a loop that this thread does not leave", pc);
+  lane.block->fail(
+      lane, "does not end in time: a loop that this thread does not leave, or far too much work",
+      pc);
 }
 
 }  // namespace

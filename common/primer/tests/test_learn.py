@@ -199,7 +199,7 @@ class Learn(Scratch):
         file = self.written("puzzles/01_map.cu", with_body("01_map", body))
         line = 1 + file.read_text().splitlines().index("  while (i >= 0) {")
         output = self.learn("--once", "1", status=learn.NOT_SOLVED)
-        end = "(does not come to its end: a loop|a loop without end)"
+        end = "(does not end in time: a loop|a loop without end)"
         self.assertRegex(output, rf"puzzles/01_map.cu:({line}|{line + 1}), .*{end}")
 
     def test_refusals(self):
