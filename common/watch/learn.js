@@ -56,8 +56,7 @@ function tourOf(runs) {
             "Lanes want different words of one bank of shared memory, which are served one after the " +
             `other: ${passes} passes instead of ${idealPasses}.`);
     add(kinds.barrier[0], "A barrier",
-        () => "No warp of the block goes on before all have come here. In the picture of all " +
-            "warps, see who waits for whom.");
+        () => "No warp of the block goes on before all have come here.");
     const same = moment => moment.counts.lanes - new Set(run.request(moment).addresses).size;
     add(best(moment => moment.kind === "atomic" ? 1 + same(moment) : 0), "An atomic",
         ({lanes}, name) =>

@@ -56,7 +56,6 @@ class Run {
     this.decode();
     this.findNonzeros();
     this.findKinds();
-    this.layOut();
   }
 
   source(place) {
@@ -479,33 +478,6 @@ class Run {
     this.kinds.wrong.sort((a, b) => a - b);
   }
 
-  // Where the overview shows a moment, if it does (-1: it does not): in its launch, each warp's
-  // requests and operations one after the other from its own start on. At a barrier the warps of a
-  // block wait for the last of them.
-  layOut() {
-    this.column = new Int32Array(this.count).fill(-1);
-    this.columns = this.launches.map(() => 0);
-    const next = new Map();  // block -> warp -> its next column
-    this.moments.forEach(({kind, launch, block, warp, instruction}, m) => {
-      const key = `${launch}/${block}`, warps = next.get(key) || new Map();
-      if (kind === "barrier")
-        for (const one of warps.keys()) warps.set(one, Math.max(...warps.values()));
-      if (!instruction || !warp) return;
-      next.set(key, warps);
-      this.column[m] = warps.get(warp) || 0;
-      warps.set(warp, this.column[m] + 1);
-      this.columns[launch] = Math.max(this.columns[launch], this.column[m] + 1);
-    });
-  }
-
-  // What a request or operation is for: one of PURPOSES.
-  purpose({kind, array}) {
-    if (kind === "wait") return "of-barrier";
-    if (kind === "warp operation") return "of-operation";
-    if (array.space === "shared") return "of-shared";
-    return kind !== "load" ? `of-${kind}` : array.name === "x" ? "of-x" : "of-matrix";
-  }
-
   // The access that a report names by line, block and thread; else the last thing that this thread
   // did.
   momentOfFailure(m) {
@@ -549,17 +521,6 @@ class Run {
     };
   }
 }
-
-// The colours of the overview, as page.css names them.
-const PURPOSES = {
-  "of-matrix": "loads",
-  "of-x": "loads of x",
-  "of-store": "stores",
-  "of-atomic": "atomics",
-  "of-shared": "shared memory",
-  "of-operation": "warp operations",
-  "of-barrier": "arrives at a barrier",
-};
 
 // What the columns of totals say.
 const COLUMNS = {

@@ -290,26 +290,6 @@ class Pages(test_watch.Scratch):
             self.look("go(state.axis.length)")
             self.assertEqual(self.look("panes[0].bars.children.length"), 4)
 
-    def test_the_overview_leads_to_a_warp(self):
-        self.opens("stencil2d:16x16", ["segscan_block"])
-        size = self.look(
-            "(({lefts, wide, tall, warps}) => [wide, tall, warps[0].length])(panes[0].layout)"
-        )
-        self.look(f"panes[0].enter({{offsetX: {20.5 * size[0]}, offsetY: {3.5 * size[1]}}})")
-        self.shows(
-            [0, 3, 20],
-            "(({warp, block}) => [block, warp.warp, runs[0].column[momentOf(0)]])(runs[0].moments[momentOf(0)])",
-        )
-        # A barrier: no warp of a block goes on before the last has arrived.
-        columns = self.look(
-            "(run => run.moments.flatMap((m, i) => m.block === 0 && (m.kind === 'barrier' || m.instruction) ? [m.kind === 'barrier' ? -1 : run.column[i]] : []))(runs[0])"
-        )
-        phases = [phase for phase in " ".join(map(str, columns)).split(" -1") if phase.strip()]
-        ends = [[f(map(int, phase.split())) for f in (min, max)] for phase in phases]
-        self.assertGreater(len(ends), 20)
-        for (_, before), (after, _) in zip(ends, ends[1:]):
-            self.assertGreater(after, before)
-
     def test_a_tour_of_any_run(self):
         for matrix, kernels in (
             ("powerlaw:60x60,nnz=400", ["csr_scalar"]),

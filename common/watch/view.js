@@ -10,8 +10,6 @@ const make = (tag, attributes = {}, ...children) => {
 let data, runs, panes;  // what is shown: see load()
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-const coloursOf = names => Object.fromEntries(names.map(name => [name, css(`--${name}`)]));
-
 // Neighbouring lanes have neighbouring colours: what is coalesced is a smooth run of them.
 const RAMP = [[58, 76, 192], [38, 150, 200], [52, 172, 110], [226, 174, 30], [216, 62, 52]];
 const laneColour = lane => {
@@ -99,17 +97,7 @@ class Pane {
     this.totals = make("table", {className: "totals"});
     this.bars = make("div", {className: "bars"});
     panel("totalsCard", "totals", "what the run has asked for", this.totals, this.bars);
-    const drawn = run.moments.filter((_, at) => run.column[at] >= 0),
-          shown = new Set(drawn.map(one => run.purpose(one)));
-    const purposes = Object.entries(PURPOSES)
-                         .filter(([purpose]) => shown.has(purpose))
-                         .map(([purpose, text]) => colourKey(`var(--${purpose})`, text));
-    const pale = make("span", {textContent: "pale: few lanes are active"});
-    panel(
-        "gridCard", "warps", "all warps, each from its own start (click: go there)", canvas("grid"),
-        legend(...purposes, pale));
-    this.grid.onclick = event => this.enter(event);
-    for (const wide of [this.gridCard, this.totalsCard]) wide.classList.add("whole");
+    this.totalsCard.classList.add("whole");
     this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
     this.code.dataset.panel = "source";
     this.cells = COLOURS.map(
@@ -138,9 +126,8 @@ class Pane {
     panel("giversCard", "now", "from warp to warp", this.giversText);
     const left = column(this.lanesCard, this.code, this.exchangeCard, this.giversCard);
     const right = column(this.memoryCard, this.devicesCard, this.matrixCard);
-    this.box = make(
-        "section", {className: "pane", ariaLabel: name}, top, left, right, this.gridCard,
-        this.totalsCard);
+    this.box =
+        make("section", {className: "pane", ariaLabel: name}, top, left, right, this.totalsCard);
     this.box.addEventListener("pointerdown", () => {
       state.focus = number;
     });
@@ -199,7 +186,6 @@ class Pane {
     });
     this.states = run.lanesAt(moment.warp, m);
     this.showBars(this.asked ? m : m + 1);
-    this.drawGrid();
     this.showLanes();
     this.showSource();
     this.showExchange();
@@ -239,62 +225,6 @@ class Pane {
             "div", {}, make("span", {}, name),
             make("i", {}, make("u", {style: `width: ${100 * bytes / most}%`})),
             make("b", {}, `${number(bytes / 1e3)} kB`), make("small", {}, title))));
-  }
-
-  // --- All warps
-
-  // A row per warp, its requests from left to right; launches beside each other.
-  drawGrid() {
-    const {run, m, moment} = this, warps = run.launches.map(() => []);
-    for (const warp of run.warps.values()) warps[warp.launch].push(warp);
-    const most = Math.max(1, ...warps.map(list => list.length)),
-          height = Math.min(160, Math.max(24, 9 * most));
-    const pen = prepare(this.grid, height), {width} = pen, gap = 8;
-    const columns = run.columns.reduce((sum, n) => sum + n, 0),
-          wide = Math.max(.01, (width - gap * (warps.length - 1)) / columns),
-          tall = Math.min(14, height / most);
-    const lefts = [0];  // of each launch
-    for (const n of run.columns) lefts.push(lefts.at(-1) + n * wide + (n ? gap : 0));
-    const rows = new Map(warps.flatMap(
-        list => list.sort((a, b) => a.block - b.block || a.warp - b.warp)
-                    .map((warp, row) => [warp, row])));
-    this.layout = {lefts, wide, tall, warps};
-    const place =
-        (moment, column) => [lefts[moment.launch] + column * wide, rows.get(moment.warp) * tall];
-    if (!this.still || this.still.width !== this.grid.width || state.redraw) {
-      const colours = coloursOf(Object.keys(PURPOSES));
-      run.moments.forEach((one, at) => {
-        if (run.column[at] < 0) return;
-        pen.fillStyle = colours[run.purpose(one)];
-        pen.globalAlpha = .25 + .75 * lanesOf(one.mask).length / LANES;
-        pen.fillRect(
-            ...place(one, run.column[at]), Math.max(.7, wide - (wide > 3 ? .7 : 0)),
-            Math.max(.7, tall - (tall > 3 ? 1 : 0)));
-      });
-      this.still = make("canvas", {width: this.grid.width, height: this.grid.height});
-      this.still.getContext("2d").drawImage(this.grid, 0, 0);
-    } else
-      pen.drawImage(this.still, 0, 0, width, height);
-    if (!moment.warp) return;
-    const [x, y] = place(moment, Math.max(0, run.column[m]));
-    pen.globalAlpha = 1;
-    pen.frame(
-        lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall, css("--ink"), 1.5);
-    pen.frame(x, y, Math.max(2, wide), Math.max(2, tall - 1), css("--ink"), 3);
-    this.gridCard.says.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${
-        moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
-  }
-
-  // To what was clicked on.
-  enter({offsetX, offsetY}) {
-    const {run, layout: {lefts, wide, tall, warps}} = this;
-    let launch = warps.length - 1;
-    while (launch > 0 && lefts[launch] > offsetX) --launch;
-    const warp = warps[launch][Math.min(warps[launch].length - 1, Math.floor(offsetY / tall))];
-    if (!warp) return;
-    const column = (offsetX - lefts[launch]) / wide,
-          moments = warp.moments.filter(m => run.column[m] >= 0);
-    goTo(this.number, moments.findLast(m => run.column[m] <= column) ?? moments[0]);
   }
 
   showLanes() {
@@ -632,7 +562,8 @@ class Pane {
     for (let s = 0; s < sectors; ++s)
       if (array.fetched[s] < m) pen.fillRect(s * scale, 0, Math.max(.6, scale), 3);
     pen.globalAlpha = 1;
-    const colours = coloursOf(["never", "fetched", "written", "ghost", "edge", "dragged", "ink"]);
+    const names = ["never", "fetched", "written", "ghost", "edge", "dragged", "ink"];
+    const colours = Object.fromEntries(names.map(name => [name, css(`--${name}`)]));
     shownRows.forEach((row, r) => {
       const y = 6 + r * step;
       for (let sector = row * perRow * 4; sector < Math.min(sectors, (row + 1) * perRow * 4);
@@ -1261,7 +1192,7 @@ function start() {
 }
 
 // On a narrow screen one kernel and one kind of panel are shown (page.css); now: lanes and memory.
-const PANELS = ["now", "source", "warps", "matrix", "totals"];
+const PANELS = ["now", "source", "matrix", "totals"];
 function showPanel(name) {
   document.body.dataset.panel = name;
   for (const button of $("panels").children)
