@@ -179,7 +179,7 @@ figures:  ## draw every figure from published and measured records, and from tra
 	@$(if $(FORMAT),,$(MAKE) BACKEND=cpu pictures ARGS=)
 endif
 
-pictures: $(SPMV)  ## only those of the lessons, from traces and records
+pictures: $(SPMV)  ## only those of the lessons, from traces
 	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(ARGS)
 
 report:  ## the results page, one HTML file to explore: build/report.html

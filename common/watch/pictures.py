@@ -4,15 +4,13 @@
     pictures.py PROGRAM DIRECTORY
 
 PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or
-dark setting. Drawn again, it is the same file. Those of EDITED are diagrams: they are changed as SVG.
+dark setting. Drawn again, it is the same file. Pictures in DIRECTORY that are not of PICTURES are
+changed as SVG; test_pictures.py compares the numbers in them.
 """
 
 import argparse
 import functools
 import itertools
-import json
-import math
-import re
 import sys
 import textwrap
 from collections import defaultdict
@@ -23,15 +21,9 @@ from types import SimpleNamespace
 import traces
 import watch
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "simt"))
-from gpus import GPUS  # noqa: E402
-
 RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
 WIDTH = 900
-PRINTED = 690  # the width of a picture whose smallest text has 8 points in print, 7 inches wide
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
-ROOT = Path(__file__).resolve().parents[2]
-EDITED = "01_csr", "06_cut_row", "06_in_flight", "06_two_kernels", "08_states", "10_steps"
 
 STYLE = """
 .p { fill: #ffffff } .ink { fill: #1c2430 } .soft { fill: #5d6878 } .edge { stroke: #b9c2ce; fill: none }
@@ -80,7 +72,6 @@ def along(low, high, begin, room):
 class Picture:
     def __init__(self, title):
         self.title, self.description, self.parts, self.height = title, "", [], 0
-        self.width = WIDTH
         self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
@@ -107,13 +98,6 @@ class Picture:
         """What a colour means."""
         self.rect(x, y - 9, 10, 10, look)
         self.text(x + 15, y, text, words)
-
-    def keys(self, y, texts):
-        """What several colours mean: {look: text}, side by side."""
-        x = LEFT
-        for look, text in texts.items():
-            self.key(x, y, look, text)
-            x += 44 + 5.8 * len(text)
 
     def bars(self, y, name, bars, most, tall=16):
         """Bars (begin, end, look, text or nothing) on a line, on a scale from 0 to `most`."""
@@ -157,9 +141,6 @@ class Picture:
         """A line from box k of a row to box j of one below."""
         self.line(row.x(k), row.bottom, other.x(j), other.top, look, width)
 
-    def circle(self, x, y, radius, look):
-        self.add("circle", cx=x, cy=y, r=radius, **paint(look))
-
     def squares(self, places, side, look, **more):
         """Squares of one look, as one element; (x, y) is the middle of the left edge."""
         strokes = "".join(f"M{number(x)} {number(y)}h{number(side)}" for x, y in places)
@@ -168,22 +149,20 @@ class Picture:
 
     def caption(self, text):
         """What the picture shows, below it."""
-        text = " ".join(text.split())
-        y = self.height + 16
-        for i, line in enumerate(textwrap.wrap(text, self.width * 145 // WIDTH)):
+        self.description, y = " ".join(text.split()), self.height + 16
+        for i, line in enumerate(textwrap.wrap(self.description, 145)):
             self.small(10, y + 15 * i, line)
-        self.description = f"{text} {self.description}".strip()
 
     def svg(self):
         height, text = round(self.height + 10), "\n".join(self.parts)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height}" '
-            f'width="{self.width}" height="{height}" role="img" aria-labelledby="t d">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+            f'width="{WIDTH}" height="{height}" role="img" aria-labelledby="t d">'
             f'<title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}'
             f'</desc><style>{STYLE.strip()}</style><defs><pattern id="hatch" width="4" height="4" '
             'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" '
             'x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
-            f'<rect class="p" width="{self.width}" height="{height}"/>\n{text}\n</svg>\n'
+            f'<rect class="p" width="{WIDTH}" height="{height}"/>\n{text}\n</svg>\n'
         )
 
 
@@ -365,70 +344,12 @@ def collisions(draw, *found):
     return f"""The first request of an atomic in the first warp, on {trace["matrix"]["name"]}."""
 
 
-@picture("05_carries", ("stencil2d:24x24", "segscan_shuffle"))
-def carries(draw, trace, first=4, shown=9):
-    """segscan_shuffle: carries between the warps of a block"""
-    # The borders between the last warps of a block: tail, head, and who adds them up.
-    tiles = []
-    for block, warp in [*((0, warp) for warp in range(first, 8)), (1, 0)]:
-        requests = accesses(trace, "row_indices", block=block, warp=warp)
-        whole = [r.values for r in requests if len(r.lanes) == len(set(r.addresses)) == 32]
-        tiles.append([row for rows in whole for row in rows])
-    left, far, end = 66, 436, 436 + 27 * shown
-    draw.small(left, 36, f"the first {shown} nonzeros of the tile, with their rows")
-    draw.small(far, 36, f"the last {shown}")
-    draw.small(end + 12, 36, "the warp itself writes")
-    head = 0
-    for at, (tile, after) in enumerate(itertools.pairwise(tiles)):
-        y, warp, tail = 46 + 66 * at, first + at, tile.count(tile[-1]) * (tile[-1] == after[0])
-        draw.text(10, y + 14, f"warp {warp}")
-        looks = [row_colour(row) for row in tile[:head]]
-        looks += ["box"] * (len(tile) - head - tail) + [row_colour(tile[-1])] * tail
-        for x, part in ((left, slice(shown)), (far, slice(-shown, None))):
-            draw.row(y, 20, looks[part], tile[part], "ink small mono", left=x, pitch=27, rx=2)
-        more = f"... {len(tile) - 2 * shown} more ..."
-        draw.middle((left + 27 * shown + far) / 2, y + 14, more, "soft small")
-        own = f"y[{tile[head]}] to y[{tile[-tail - 1]}]"
-        draw.text(end + 12, y + 14, own, "ink small mono")
-        if head:
-            draw.text(left, y + 34, f"head: {head} of row {tile[0]}", "ink small")
-        if tail:
-            draw.text(end - 2, y + 34, f"tail: {tail} of row {tile[-1]}", "ink small", "end")
-            last = at + 2 == len(tiles)
-            into = "what the next block adds" if last else f"head of warp {warp + 1}"
-            total = f"y[{tile[-1]}] = tail of warp {warp} + {into}"
-            draw.middle((left + end) / 2, y + 48, total)
-        head = after.count(after[0]) if tail else 0
-    return f"""{trace["kernel"]["name"]} on {trace["matrix"]["name"]}, the last warps of the
-        first block. Coloured: sums that two warps share. After a barrier one thread adds tails
-        and heads. The last row goes on in the next block: its tail becomes the carry of the
-        block."""
-
-
-def over_banks(draw, y, text, load, passes, ideal):
-    """The words that lanes want, in their colours, above the bank that holds each: a list of lanes
-    per bank. Returns where the picture goes on."""
-    most, place = max(map(len, load)), {"left": 190, "pitch": (WIDTH - 210) / 32}
-    level = 4 if most > 8 else 12
-    middle = y + max(20, most * level / 2)
-    for i in range(most):
-        looks = [colour(wanted[i]) if i < len(wanted) else None for wanted in load]
-        draw.row(y + (most - 1 - i) * level, level - 0.8, looks, **place)
-    y += most * level
-    row = draw.row(y + 1, 10, ["quiet"] * 32, **place)
-    for bank in range(0, 32, 4):
-        draw.middle(row.x(bank), y + 23, bank, "soft small")
-    draw.text(10, middle - 14, text)
-    draw.text(10, middle + 3, plural(passes, "pass"), "bad" if passes > ideal else "ink")
-    draw.small(10, middle + 19, f"{ideal} without conflicts" * (passes > ideal))
-    return max(y + 44, middle + 40)
-
-
 @picture("06_banks", ("dense:32x32", "pcsr"), ("dense:32x33", "pcsr"))
 def banks(draw, *found):
     """pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks"""
     # The words that the first request wants of each bank, on rows of different lengths.
-    y = 40
+    # A box is a word, above the bank that holds it.
+    y, place = 40, {"left": 190, "pitch": (WIDTH - 210) / 32}
     for trace in found:
         of = accesses(trace, "pcsr_piece", launch=1)[0]
         offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
@@ -436,25 +357,27 @@ def banks(draw, *found):
         for lane, address in zip(of.lanes, of.addresses):
             for word in range((offset + address) // 4, (offset + address + of.size) // 4):
                 load[word % 32].append(lane)
-        text = f"rows of {of.elements[1] - of.elements[0]} nonzeros"
-        passes = of.counts["bank_passes"], of.counts["ideal_bank_passes"]
-        y = over_banks(draw, y, text, load, *passes)
+        most, passes, ideal = (
+            max(map(len, load)),
+            *map(of.counts.get, ("bank_passes", "ideal_bank_passes")),
+        )
+        level = 4 if most > 8 else 12
+        middle = y + max(20, most * level / 2)
+        for i in range(most):
+            looks = [colour(wanted[i]) if i < len(wanted) else None for wanted in load]
+            draw.row(y + (most - 1 - i) * level, level - 0.8, looks, **place)
+        y += most * level
+        row = draw.row(y + 1, 10, ["quiet"] * 32, **place)
+        for bank in range(0, 32, 4):
+            draw.middle(row.x(bank), y + 23, bank, "soft small")
+        draw.text(10, middle - 14, f"rows of {of.elements[1] - of.elements[0]} nonzeros")
+        draw.text(10, middle + 3, plural(passes, "pass"), "bad" if passes > ideal else "ink")
+        draw.small(10, middle + 19, f"{ideal} without conflicts" * (passes > ideal))
+        y = max(y + 44, middle + 40)
     return """32 lanes read the first product of their rows. A box is a word, in the colour of
         its lane, above the bank that holds it; a bank serves one word per pass. A double is two
         words, and half a warp is served at a time. With one element more per row, used or
         padding, the lanes begin in different banks."""
-
-
-@picture("primer_banks")
-def strides_over_banks(draw):
-    """Shared memory: 32 banks, one word from each per pass"""
-    y = 40
-    for stride in (1, 32, 33):
-        load = [[lane for lane in range(32) if stride * lane % 32 == bank] for bank in range(32)]
-        text = "lane reads word " + f"{stride} x " * (stride > 1) + "lane"
-        y = over_banks(draw, y, text, load, max(map(len, load)), 1)
-    return """32 lanes read a word of 4 bytes each. A box is a word, in the colour of its lane,
-        above the bank that holds it; a bank serves one word per pass."""
 
 
 @picture("06_tiles", (ONE_LONG_ROW, "pcsr_one_pass"))
@@ -614,74 +537,6 @@ def chain(draw, trace):
         few steps in the numbering of the states."""
 
 
-# --- Matrices -------------------------------------------------------------------------------------
-
-
-def short(count):
-    """1600000: 1.6M."""
-    for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if count >= 0.9995 * unit:
-            return f"{count / unit:.3g}{letter}"
-    return f"{count:.3g}"
-
-
-@picture("sparsity", title="Where the nonzeros of these matrices are")
-def sparsity(draw):
-    """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = re.search(r"matrices=(\S+) precision", readme)[1].replace(";", "\0").split(",")
-    looked = (ROOT / "plots/results/matrices.jsonl").read_text(encoding="utf-8").splitlines()
-    known = {info["matrix"]["name"]: info for info in map(json.loads, looked)}
-    side, told = (WIDTH - 20 - 18 * (len(names) - 1)) / len(names), []
-    for i, name in enumerate(name.replace("\0", ",") for name in names):
-        rows, columns, nonzeros = map(known[name]["matrix"].get, ("rows", "cols", "nnz"))
-        cells, left, paths = known[name]["sketch"], 10 + i * (side + 18), defaultdict(str)
-        cell = side / max(len(cells), len(cells[0]))
-        for line, digits in enumerate(cells):
-            shades = [-(-int(digit) // 3) for digit in digits]  # 3: the cells with the most
-            for shade, run in itertools.groupby(range(len(shades)), shades.__getitem__):
-                first, *more = run
-                paths[shade] += f"M{first} {line}h{len(more) + 1}"
-        draw.rect(left, 68, len(cells[0]) * cell, len(cells) * cell, "edge")
-        place = f"translate({number(left)} {68 + cell / 2:.2f}) scale({cell:.4f})"
-        for shade in sorted({*paths} - {0}):
-            look = {"class_": "nonzero", "opacity": f"{shade / 3:.2f}", "transform": place}
-            draw.add("path", d=paths[shade], **look)
-        draw.text(left, 42, name.split(",")[0], "ink small")
-        draw.small(left, 58, f"{short(rows)} × {short(columns)}, {short(nonzeros / rows)}")
-        told.append(f"{name}: {rows} rows, {columns} columns, {nonzeros} nonzeros")
-    draw.height, draw.description = 68 + side, "; ".join(told)
-    return """Rows × columns, and nonzeros per row on average. A cell stands for many rows and
-        columns: the darker, the more nonzeros."""
-
-
-# --- The primer -----------------------------------------------------------------------------------
-
-
-@picture("primer_launch")
-def launch_of_threads(draw):
-    """A launch: grid, blocks, warps, lanes"""
-    # Blocks, warps and lanes of first.cu's launch; a thread that returns at the guard is grey.
-    source = (ROOT / "common/primer/first.cu").read_text(encoding="utf-8")
-    n = int(re.search(r"const int n = (\d+);", source)[1])
-    blocks, threads = map(int, re.search(r"add_kernel<<<(\d+), (\d+)>>>", source).groups())
-    wide = (WIDTH - 74 + 22) / blocks
-    for block in range(blocks):
-        left, first = 62 + block * wide, block * threads
-        for y, begin in zip(range(62, 999, 20), range(first, first + threads, 32)):
-            place = {"left": left, "pitch": (wide - 22) / 32, "gap": 1}
-            draw.row(y, 14, looks_of(range(n - begin)), **place, rx=1.5)
-            if block == 0:
-                draw.small(54, y + 11, f"warp {begin // 32}", "end")
-        draw.text(left, 44, f"block {block}")
-        draw.small(left, 57, "lane 0")
-        draw.small(left + wide - 22, 57, "lane 31", "end")
-        draw.small(left + 52, 44, f"sum[{first}] to sum[{min(first + threads, n) - 1}]")
-    return f"""A square is a thread, a line of 32 squares a warp. add_kernel<<<{blocks},
-        {threads}>>> for {n} elements. Grey: the {blocks * threads - n} threads past the last
-        element, which return."""
-
-
 @picture("08_ordering", (GRAPH, "csr_vector_32"), (f"{GRAPH},order=columns", "csr_vector_32"))
 def sectors_of_x(draw, *found, most=6):
     """csr_vector_32 on a graph of 1024 vertices: the sectors of x that a warp asks for"""
@@ -700,114 +555,6 @@ def sectors_of_x(draw, *found, most=6):
             draw.bars(y, plural(len(lanes), "sector"), bars, size // traces.SECTOR, tall=12)
     return """A line: x in double precision, and in it the sectors of one request, of 32 lanes
         in a row of the graph; colours: the last lane that needs the sector."""
-
-
-ANSWER = 24  # times as long as it takes to start a request: of this picture, not of a GPU
-
-
-@picture("primer_latency", SCALAR)
-def hidden_latency(draw, trace):
-    """While one warp waits, others make their requests"""
-    # The first requests of 1, 4 and 8 warps: each waits for the answer, and one starts at a time.
-    hues = {"row_offsets": 3, "column_indices": 16, "values": 10, "x": 25}
-    units, y, names = 132, 36, defaultdict(list)
-    for of in traces.requests(trace):
-        names[of.launch, of.block, of.warp].append(of.name)
-    for count in (1, 4, 8):
-        ready, busy, bars = [0] * count, 0, [[] for _ in range(count)]
-        todo = [list(names[0, 0, warp]) for warp in range(count)]
-        while any(todo):
-            warp = min((w for w in range(count) if todo[w]), key=lambda w: (ready[w], w))
-            begin = max(busy, ready[warp])
-            if begin + ANSWER > units:
-                break
-            busy, ready[warp] = begin + 1, begin + ANSWER
-            hue = colour(hues[todo[warp].pop(0)])
-            bars[warp] += [(begin, begin + ANSWER, "quiet"), (begin, begin + 1, hue)]
-        for warp, of in enumerate(bars):
-            draw.bars(y, plural(count, "warp") * (warp == 0), of, units, tall=9)
-            y += 12
-        started = sum(map(len, bars)) // 2
-        draw.small(LEFT, y + 10, f"{plural(started, 'request')} answered in this time")
-        y += 28
-    draw.keys(y + 7, {colour(hue): name for name, hue in hues.items()})
-    return f"""Requests of {trace["kernel"]["name"]} on {trace["matrix"]["name"]}, in the order
-        of its trace. Coloured: a request starts; grey: its warp waits. Times are
-        a model: an answer takes {ANSWER} times as long as starting a request, and each warp
-        waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64
-        warps per multiprocessor."""
-
-
-@picture("primer_roofline", SCALAR, VECTOR)
-def roofline(draw, scalar, vector):
-    """The roofline: what memory and arithmetic allow"""
-    # Where the bytes that a product needs, and those that kernels ask for, put SpMV on an H200.
-    left, top, right, bottom = 90, 44, WIDTH - 20, 330
-    memory, arithmetic = GPUS["h200"].dram_gb_per_s, GPUS["h200"].f64_gflops
-    powers = along(-6, 6, left, right - left), along(3, 17, bottom, top - bottom)
-    x, y = ((lambda value, to=to: to(math.log2(value))) for to in powers)
-    for power in range(-6, 7):
-        at, text = x(2.0**power), f"{2**power}" if power >= 0 else f"1/{2**-power}"
-        draw.line(at, top, at, bottom, "soft-line", 0.5)
-        draw.middle(at, bottom + 15, text, "soft small")
-    for power in range(4, 17, 2):
-        draw.line(left, y(2**power), right, y(2**power), "soft-line", 0.5)
-        draw.small(left - 6, y(2**power) + 4, f"{2**power:,}", "end")
-    draw.line(left, y(memory / 64), x(arithmetic / memory), y(arithmetic), "frame", 2)
-    draw.line(x(arithmetic / memory), y(arithmetic), right, y(arithmetic), "frame", 2)
-    draw.text(x(1), y(memory) - 12, f"memory: {memory:,} GB/s", "ink small", "end")
-    draw.text(right, y(arithmetic) - 8, f"arithmetic: {arithmetic:,} GFLOP/s", "ink small", "end")
-    points = [("the bytes that the product needs", scalar["compulsory_bytes"])]
-    for trace in (vector, scalar):
-        sectors = sum(of.counts.get("sectors", 0) for of in traces.requests(trace))
-        points.append((f"all that {trace['kernel']['name']} asks for", traces.SECTOR * sectors))
-    nonzeros = scalar["matrix"]["nonzeros"]
-    for i, (hue, (name, moved)) in enumerate(zip(map(colour, (16, 25, 31)), points)):
-        intensity = 2 * nonzeros / moved
-        at, row, reached = x(intensity), bottom - 74 + 22 * i, intensity * memory
-        draw.line(at, y(reached), at, bottom, hue, 2)
-        draw.circle(at, y(reached), 5, hue)
-        draw.circle(x(0.45), row - 4, 5, hue)
-        said = f"{name}: {intensity:.3f} operations per byte, {reached:.0f} GFLOP/s"
-        draw.text(x(0.5), row, said, "ink small")
-    draw.small(left, bottom + 32, "operations per byte (arithmetic intensity)")
-    draw.small(10, top - 8, "GFLOP/s")
-    return f"""{scalar["matrix"]["name"]}, double precision: 2 operations for each of {nonzeros}
-        nonzeros. Lines: what an H200's memory and arithmetic allow. Points: the most that is
-        possible if every byte comes from memory. What warps ask for is from traces, before any
-        cache; a cache raises the limit."""
-
-
-@picture("06_versions")
-def versions(draw):
-    """Ten versions of one pass on an H200: the tenth is the furthest ahead of cuSPARSE"""
-    draw.width = PRINTED
-    # Means of the records; where there are none, those of NOTES.md.
-    paths = map((ROOT / "06_pcsr/one_pass").joinpath, ("story.md", "NOTES.md"))
-    story, notes = (path.read_text(encoding="utf-8") for path in paths)
-    means = defaultdict(dict)
-    recorded = r"^(\d+) +(f64|f32) +warm +\d+ +([\d.]+)"
-    for version, precision, mean in re.findall(recorded, story, re.MULTILINE):
-        means[int(version)][precision] = float(mean)
-    for version in set(range(1, 11)) - set(means):
-        [told] = re.findall(rf"^\| {version}\. .*? \| ([^|]*) \|$", notes, re.MULTILINE)
-        f64, f32 = re.search(r"\b(1\.\d\d)\b(?: and (1\.\d\d)\b)?", told).groups()
-        means[version] = {"f64": float(f64), "f32": float(f32 or f64)}
-    hues = {"f64": colour(4), "f32": colour(22)}
-    for i, (version, of) in enumerate(sorted(means.items())):
-        told, y = "" if f"\n{version} " in story else "*", 46 + 32 * i
-        draw.text(10, y + 18, f"version {version}{told}")
-        for precision, hue in hues.items():
-            width = 1500 * (of[precision] - 1)
-            draw.rect(LEFT, y, width, 13, hue, rx=1)
-            draw.text(LEFT + width + 5, y + 11, f"{of[precision]:.2f}", "ink small")
-            y += 14
-    draw.small(LEFT, 40, "1.00: as fast as cuSPARSE. To the right: faster")
-    names = dict(zip(hues.values(), ("double precision", "single")))
-    draw.keys(46 + 32 * len(means) + 14, names)
-    return """How many times as fast as the best of cuSPARSE's CSR and COO algorithms, geometric
-        mean. Versions 1 to 4 on 22 matrices, later ones on 24. *: no records were kept; as the
-        notes report it (of versions 5 and 6 the mean over both precisions)."""
 
 
 # --- All of them ----------------------------------------------------------------------------------

@@ -1,23 +1,35 @@
-"""The pictures of the lessons: drawn again they are the same files. WATCH_SPMV: the program with all steps."""
+"""The pictures of the lessons: drawn again they are the same files; what those say that are edited as SVG is
+true. WATCH_SPMV: the program with all steps."""
 
 import re
+import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
 
 import pictures
 import test_watch
+import traces
+import watch
 
 ROOT = test_watch.ROOT
+sys.path.append(str(ROOT / "common" / "simt"))
+from gpus import GPUS  # noqa: E402
+
 LESSONS = ROOT / "plots" / "figures" / "lessons"
 PLACES = "README.md", "[0-9][0-9]_*/**/*.md", "common/primer/*.md"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def texts_of(name):
+    """The texts of a picture, in order."""
+    root = ElementTree.parse(LESSONS / f"{name}.svg").getroot()
+    return [mark.text for mark in root.iter(f"{SVG}text")]
+
+
 class Pictures(unittest.TestCase):
     def test_drawn_again_they_are_the_same(self):
         drawn = pictures.draw(test_watch.SPMV)
-        here = {path.stem for path in LESSONS.glob("*.svg")}
-        self.assertEqual(here, {*drawn, *pictures.EDITED})
         for name, text in drawn.items():
             self.assertTrue(
                 text == (LESSONS / f"{name}.svg").read_text(encoding="utf-8"),
@@ -39,11 +51,11 @@ class Pictures(unittest.TestCase):
                     )
 
     def test_each_block_of_csr_adaptive_has_one_line_and_each_nonzero_one_strip(self):
-        root = ElementTree.parse(LESSONS / "06_adaptive.svg").getroot()
-        texts = [mark.text for mark in root.iter(f"{SVG}text")]
+        texts = texts_of("06_adaptive")
         named = [text for text in texts if re.fullmatch(r"block \d+", text)]
         self.assertEqual(named, [f"block {block}" for block in range(24)])
         self.assertEqual(sum(text.startswith("no rows: ") for text in texts), 2)
+        root = ElementTree.parse(LESSONS / "06_adaptive.svg").getroot()
         strips = [m for m in root.iter(f"{SVG}rect") if m.get("height") == "9"]
         ends = [pictures.LEFT, *(float(m.get("x")) + float(m.get("width")) for m in strips)]
         for strip, end in zip(strips, ends):
@@ -70,4 +82,62 @@ class Pictures(unittest.TestCase):
             ):
                 self.assertGreater(len(text), 20)
                 shown.add(name)
-        self.assertEqual(shown, {*pictures.PICTURES, *pictures.EDITED})
+        self.assertEqual(shown, {path.stem for path in LESSONS.glob("*.svg")})
+
+
+class Edited(unittest.TestCase):
+    """Numbers in pictures that are edited as SVG."""
+
+    def test_the_launch_is_that_of_the_page(self):
+        source = (ROOT / "common/primer/first.cu").read_text(encoding="utf-8")
+        n = int(re.search(r"const int n = (\d+);", source)[1])
+        blocks, threads = map(int, re.search(r"add_kernel<<<(\d+), (\d+)>>>", source).groups())
+        said = " ".join(texts_of("primer_launch"))
+        for text in (
+            f"add_kernel<<<{blocks}, {threads}>>> for {n} elements",
+            f"the {blocks * threads - n} threads past the last",
+            f"block {blocks - 1}",
+            f"sum[{(blocks - 1) * threads}] to sum[{n - 1}]",
+        ):
+            self.assertIn(text, said)
+
+    def test_intensities_of_the_roofline(self):
+        gpu, texts = GPUS["h200"], texts_of("primer_roofline")
+        self.assertIn(f"memory: {gpu.dram_gb_per_s:,} GB/s", texts)
+        self.assertIn(f"arithmetic: {gpu.f64_gflops:,} GFLOP/s", texts)
+        found = watch.record(test_watch.SPMV, "stencil2d:16x16", ["csr_scalar", "csr_vector_4"])
+        moved = {"the bytes that the product needs": found[0]["compulsory_bytes"]}
+        for trace in found:
+            sectors = sum(of.counts.get("sectors", 0) for of in traces.requests(trace))
+            moved[f"all that {trace['kernel']['name']} asks for"] = traces.SECTOR * sectors
+        for name, of in moved.items():
+            intensity = 2 * found[0]["matrix"]["nonzeros"] / of
+            reached = f"{intensity:.3f} operations per byte, {intensity * gpu.dram_gb_per_s:.0f}"
+            self.assertIn(f"{name}: {reached} GFLOP/s", texts)
+
+    def test_versions_are_those_of_the_records(self):
+        story = (ROOT / "06_pcsr/one_pass/story.md").read_text(encoding="utf-8")
+        texts = texts_of("06_versions")
+        recorded = r"^(\d+) +f64 +warm +\d+ +([\d.]+).*\n\d+ +f32 +warm +\d+ +([\d.]+)"
+        found = re.findall(recorded, story, re.MULTILINE)
+        self.assertEqual(len(found), 7)
+        for version, *means in found:
+            at = texts.index(f"version {version}")
+            self.assertEqual(texts[at + 1 : at + 3], means, version)
+
+    def test_carries_are_those_of_the_kernel(self):
+        [trace] = watch.record(test_watch.SPMV, "stencil2d:24x24", ["segscan_shuffle"])
+        texts = texts_of("05_carries")
+        shown = [int(text) for text in texts if text.isdigit()]
+        rows = defaultdict(list)  # by warp, as far as 32 lanes load 32 of them
+        for of in traces.requests(trace, name="row_indices", access="load", launch=0, block=0):
+            if len(set(of.addresses)) == 32:
+                rows[of.warp] += of.values
+        for number, warp in enumerate(range(4, 8)):
+            tile, first = rows[warp], 18 * number
+            self.assertEqual(shown[first : first + 18], tile[:9] + tile[-9:])
+            self.assertIn(f"tail: {tile.count(tile[-1])} of row {tile[-1]}", texts)
+            head = 0 if number == 0 else tile.count(tile[0])
+            self.assertTrue(not head or f"head: {head} of row {tile[0]}" in texts)
+            last = tile[-tile.count(tile[-1]) - 1]
+            self.assertIn(f"y[{tile[head]}] to y[{last}]", texts)
