@@ -19,8 +19,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from check_site import faults
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ASSETS = (".png", ".svg", ".jpg", ".gif", ".ipynb")
@@ -174,6 +172,28 @@ def source_page(path):
 
 def title(text):
     return next(line[2:].strip() for line in text.splitlines() if line.startswith("# "))
+
+
+# What MkDocs does not check.
+LOADS = re.compile(
+    r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=\"?((?:https?:)?//[^\s\">]*)[^>]*>"
+)
+NO_LOAD = re.compile(r"\brel=\"?(?:canonical|prev|next)\b")
+RAW = re.compile(r"<p>(?:(?:(?!</p>).)*\n)?(?:- |\| |```|# )[^<\n]*", re.DOTALL)
+
+
+def faults(site):
+    """A line of text per page of `site` that would load something over the network, or holds Markdown as it was."""
+    found = []
+    for file in sorted(Path(site).rglob("*.html")):
+        text, name = file.read_text(encoding="utf-8"), file.relative_to(site)
+        loads = {match[1] for match in LOADS.finditer(text) if not NO_LOAD.search(match[0])}
+        found += [f"{name}: loads {address} over the network" for address in sorted(loads)]
+        if RAW.search(text):
+            found.append(
+                f"{name}: Markdown that was not rendered: {RAW.search(text)[0].splitlines()[-1]}"
+            )
+    return found
 
 
 # --- The site -------------------------------------------------------------------------------------

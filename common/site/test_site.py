@@ -11,6 +11,7 @@ from build_site import (
     ROOT,
     Pages,
     SiteError,
+    faults,
     lessons,
     puzzle_page,
     repository,
@@ -19,7 +20,6 @@ from build_site import (
     with_run,
     write_puzzles,
 )
-from check_site import faults
 
 
 class Markdown(unittest.TestCase):
@@ -163,7 +163,7 @@ class Site(unittest.TestCase):
             )
             self.assertEqual(faults(site), [])
             (site / "bad.html").write_text(
-                '<iframe src="good.html"></iframe><p>text\n- c</p>'
+                '<iframe src="good.html"></iframe><p>text <code>a</code>\n- c</p>'
                 '<script src="https://example.org/d.js"></script>'
             )
             found = "\n".join(faults(site))
