@@ -24,7 +24,7 @@ const MATRICES = {
 };
 
 function startLive({script, wasm, kernels}) {
-  const live = {number: 0, timer: 0, file: null, seen: new Map()};
+  const live = {number: 0, timer: 0, file: null};
   const source = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
   let worker;
   const startWorker = () => {
@@ -81,7 +81,6 @@ function startLive({script, wasm, kernels}) {
             select(["forward", "reverse", "random", "turns", "lockstep"].map(name => [name]));
   const says = make("output", {className: "says"});
   const stop = make("button", {type: "button", textContent: "stop", hidden: true});
-  const table = make("table", {className: "totals seen"});
   const box = $("live");
   box.append(
       make(
@@ -90,8 +89,7 @@ function startLive({script, wasm, kernels}) {
       make(
           "div", {className: "buttons"}, label("matrix", matrix), label("size", size, sizeText),
           eachLabel, label("your .mtx", file), label("precision", precision),
-          label("schedule", schedule), says, stop),
-      table);
+          label("schedule", schedule), says, stop));
   box.hidden = false;
   box.open = innerWidth > 700;
   box.ontoggle = redraw;
@@ -125,28 +123,6 @@ function startLive({script, wasm, kernels}) {
     const kind = MATRICES[matrix.value];
     if (kind) [size.min, size.max, size.value] = kind.size;
     if (kind?.each) [each.min, each.max, each.value] = kind.each;
-  };
-  // What a kernel asked for on this matrix, of all kernels that have run on it.
-  const showSeen = found => {
-    const key = `${specification()} ${precision.value}`;
-    if (live.key !== key) live.seen.clear();
-    live.key = key;
-    for (const trace of found) {
-      const run = runs.find(other => other.trace === trace);
-      live.seen.set(
-          trace.kernel.name, {...run.totals(run.count - 1), right: trace.verified ? "yes" : "no"});
-    }
-    const rows = [...live.seen];
-    table.hidden = rows.length < 2;
-    const heads = ["matrix", "x", "stores", "lanes", "moved / needed", "right"];
-    table.replaceChildren(
-        make(
-            "tr", {}, make("th", {textContent: "sectors per request of"}),
-            ...heads.map(textContent => make("th", {textContent}))),
-        ...rows.map(
-            ([name, cells]) => make(
-                "tr", {className: name === chosen() ? "now" : ""}, make("td", {textContent: name}),
-                ...heads.map(head => make("td", {textContent: cells[head]})))));
   };
   // The address names what was chosen, so that it can be sent, and opens with it.
   const controls =
@@ -216,7 +192,6 @@ function startLive({script, wasm, kernels}) {
       says.textContent += `; the source of ${fixed.kernel.name} fixes its threads per block`;
     document.title = `${runs.map(other => other.name).join(" and ")} on ${traces[0].matrix.name}`;
     document.querySelector("h1").textContent = document.title;
-    showSeen(traces);
     if (number === 1 && state.opened.has("run") && state.opened.has("event"))
       goToEvent(state.opened.get("kernel"), +state.opened.get("event"));
     box.dataset.ran = number;
