@@ -351,7 +351,7 @@ class Run {
     this.rowOf = new Int32Array(nonzeros);
     for (let row = 0; row < this.matrix.rows; ++row)
       this.rowOf.fill(row, offsets[row], offsets[row + 1]);
-    if (this.parts.length) return this.findNonzerosOfParts();
+    if (this.parts.length) return;
     // position -> what was loaded there
     const read = {row_indices: new Map(), column_indices: new Map()};
     for (const moment of this.moments) {
@@ -392,38 +392,6 @@ class Run {
   multiplies(m, found) {
     this.nonzerosOf.set(m, found);
     for (const [, nonzero] of found) this.doneAt[nonzero] = Math.min(this.doneAt[nonzero], m);
-  }
-
-  // Each GPU has arrays of its own: of its interior rows, of its boundary rows, or of both. Which
-  // one it is follows from the number of nonzeros.
-  findNonzerosOfParts() {
-    const {row_offsets: offsets} = this.matrix;
-    const taken = new Set();
-    const positions = new Map();  // array -> the nonzero of the matrix at each position
-    const nonzerosIn = rows => rows.flatMap(
-        row => Array.from({length: offsets[row + 1] - offsets[row]}, (_, i) => offsets[row] + i));
-    this.arrays.forEach(array => {
-      if (array.name !== "values" || !this.parts[array.device]) return;
-      const {rows, boundary: [first, end]} = this.parts[array.device];
-      const interior = rows.filter((_, i) => i < first || i >= end);
-      for (const [name, some] of [
-               ["all", rows], ["interior", interior], ["boundary", rows.slice(first, end)]]) {
-        const found = nonzerosIn(some), key = `${array.device}/${name}`;
-        if (found.length !== array.bytes / array.element || taken.has(key)) continue;
-        taken.add(key);
-        positions.set(array, found);
-        return;
-      }
-    });
-    this.moments.forEach((moment, m) => {
-      const {array} = moment;
-      if (moment.kind !== "load" || !positions.has(array)) return;
-      const {lanes, addresses} = this.request(moment);
-      this.multiplies(
-          m,
-          lanes.map(
-              (lane, i) => [lane, positions.get(array)[Math.floor(addresses[i] / array.element)]]));
-    });
   }
 
   // --- Events to jump to

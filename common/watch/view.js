@@ -634,8 +634,10 @@ class Pane {
 
   drawMatrix() {
     const {run, m} = this, {rows, columns, nonzeros, row_offsets: offsets} = run.matrix;
-    this.matrixCard.hidden = !rows;  // a puzzle has no matrix (common/primer)
-    if (!rows) return;
+    // A puzzle has no matrix (common/primer). Of several GPUs each has its part, as x on each GPU
+    // shows.
+    this.matrixCard.hidden = !rows || run.parts.length > 0;
+    if (this.matrixCard.hidden) return;
     const available = this.picture.parentNode.clientWidth - 20, now = this.nonzerosNow();
     let done = 0;
     for (let k = 0; k < nonzeros; ++k) done += run.doneAt[k] <= m;
