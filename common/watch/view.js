@@ -122,9 +122,7 @@ class Pane {
     panel(
         "devicesCard", "now", "x on each GPU: own entries, then ghost entries", canvas("devices"));
     this.devicesCard.hidden = !run.parts.length;
-    this.giversText = make("p", {className: "small"});
-    panel("giversCard", "now", "from warp to warp", this.giversText);
-    const left = column(this.lanesCard, this.code, this.exchangeCard, this.giversCard);
+    const left = column(this.lanesCard, this.code, this.exchangeCard);
     const right = column(this.memoryCard, this.devicesCard, this.matrixCard);
     this.box =
         make("section", {className: "pane", ariaLabel: name}, top, left, right, this.totalsCard);
@@ -189,7 +187,6 @@ class Pane {
     this.showLanes();
     this.showSource();
     this.showExchange();
-    this.showGivers();
     for (const array of this.arrays) {
       array.box.hidden = !this.isShown(array.array);
       if (!array.box.hidden) this.drawArray(array);
@@ -381,29 +378,6 @@ class Pane {
             top + 20);
     });
     pen.globalAlpha = 1;
-  }
-
-  // --- From warp to warp
-
-  // Who left the values that this request finds: a carry, a product, a flag, a row counter.
-  showGivers() {
-    const {moment, run} = this, {givers} = moment;
-    this.giversCard.style.display = givers ? "" : "none";
-    if (!givers) return;
-    const {array} = this.request;
-    const name = warp => (run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "") +
-        (warp.launch !== moment.launch && !run.parts.length ? `launch ${warp.launch + 1}, ` : "") +
-        (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") +
-        `warp ${warp.warp}`;
-    const count = [...givers.values()].flat().length;
-    this.giversCard.says.textContent =
-        `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
-    const found = [...givers].slice(0, 4).map(([warp, [first, ...more]]) => {
-      const write = (array.writes.get(first) || []).findLast(([m]) => m < this.m);
-      return `${array.name}[${first}]${write ? ` = ${show(write[1], array)}` : ""}${
-          more.length ? ` and ${more.length} more` : ""} from ${name(warp)}`;
-    });
-    this.giversText.textContent = found.join("; ") + (givers.size > 4 ? "; ..." : ".");
   }
 
   // --- Several GPUs
@@ -754,14 +728,17 @@ function whoOf(lanes) {
                                   `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
 }
 
-function describeGivers({givers, block}) {
+// Who left the values that this request finds: a carry, a product, a flag, a row counter.
+function describeGivers(run, {givers, block}, array) {
   if (!givers) return "";
-  const named = giver =>
-      `${giver.block === block ? "" : `block ${giver.block}, `}warp ${giver.warp}`;
-  const who = givers.size > 3 ?
-      `${givers.size} other warps have` :
-      [...givers.keys()].map(named).join(" and ") + (givers.size > 1 ? " have" : " has");
-  return ` What it finds there ${who} left.`;
+  const found = [...givers].slice(0, 3).map(([giver, [first, ...more]]) => {
+    const where = (run.parts.length ? `GPU ${run.launches[giver.launch].device}, ` : "") +
+        (giver.block === block ? "" : `block ${giver.block}, `);
+    const others = more.length ? ` and ${more.length} more` : "";
+    return `${array.name}[${first}]${others} from ${where}warp ${giver.warp}`;
+  });
+  const rest = givers.size > 3 ? ` and from ${givers.size - 3} more` : "";
+  return ` It finds what other warps have left: ${found.join(", ")}${rest}.`;
 }
 
 // What a moment leaves wrong in y.
@@ -805,7 +782,7 @@ function describeAccess(run, moment, request, who, one) {
       `**Bank conflict: ${counts.passes} passes** instead of ${counts.idealPasses}.` :
       `The banks serve it in ${plural(counts.passes, "pass")}.`;
   return `**${who} ${verb} ${array.name}${link}**, ${instruction.size} bytes each${
-      kind === "atomic" ? ", atomically" : ""}. ${served}${describeGivers(moment)}`;
+      kind === "atomic" ? ", atomically" : ""}. ${served}${describeGivers(run, moment, array)}`;
 }
 
 function describeOperation({operation}, {sources, results, lanes}, who, one) {
