@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where a kernel goes wrong, or is worst: what `make check` adds when it is not content.
 
-    moments.py PROGRAM STEP WATCH [--own FILE] [--wrong] [KERNEL...]
+    moments.py PROGRAM STEP WATCH [--own FILE] [--wrong]
 
 Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong;
 where all are right, the request that touches most sectors it does not need. With the command
@@ -10,6 +10,7 @@ KERNEL=. The kernels are all of the step, or those of FILE if PROGRAM has any.
 --wrong: something is known to be wrong, so if not on these matrices, then on larger ones.
 """
 
+import argparse
 import re
 import shlex
 import sys
@@ -131,26 +132,27 @@ def worst(program, kernels, command):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--wrong"]
-    own = words.index("--own") if "--own" in words else 0
-    if own:
-        words[2] += f" KERNEL={shlex.quote(words[own + 1])}"
-        del words[own : own + 2]
-    if len(words) < 3:
-        sys.exit(__doc__)
-    program, step, command, kernels = Path(words[0]), Path(words[1]), words[2], words[3:]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("step", type=Path)
+    parser.add_argument("command")
+    parser.add_argument("--own")
+    parser.add_argument("--wrong", action="store_true")
+    arguments = parser.parse_args()
+    program, command = arguments.program, arguments.command
+    if arguments.own:
+        command += f" KERNEL={shlex.quote(arguments.own)}"
     try:
-        if not kernels:
-            names = watch.names_in(program, step.resolve().name[:2])
-            kernels = [name for name in names if name.startswith("my_")] or names
+        names = watch.names_in(program, arguments.step.resolve().name[:2])
+        kernels = [name for name in names if name.startswith("my_")] or names
         lines = first_wrong(program, kernels, command)
-        if not lines and "--wrong" not in sys.argv:
+        if not lines and not arguments.wrong:
             lines = worst(program, kernels, command)
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
     if lines:
         print(f"Where: {lines[0]}.\n        {lines[1]}")
-    elif "--wrong" in sys.argv:
+    elif arguments.wrong:
         print(
             f"Right on {', '.join(MATRICES)}. What is wrong needs another matrix:\n        {command} MATRIX=..."
         )

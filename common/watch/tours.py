@@ -68,8 +68,8 @@ class Tour:
         resolved = []
         for stop in self.stops:
             try:
-                kernel, event = find(stop.at, by_name)
-                check(stop.shows, by_name[kernel], event)
+                kernel, event, facts = find(stop.at, by_name)
+                check(stop.shows, facts)
             except ValueError as error:
                 raise TourError(f"{self.path}:{stop.line}: '{stop.title}': {error}") from error
             resolved.append(
@@ -112,8 +112,9 @@ def read(path):
 
 
 def find(at, by_name):
-    """(kernel, event number) of the position that `at` describes. Raises ValueError."""
-    wanted, plain = {"nth": 1}, []
+    """(kernel, event number, what can be said of the event) of the position that `at` describes.
+    Raises ValueError."""
+    wanted, plain = {}, []
     for word in at.split():
         name, equals, value = word.partition("=")
         if not equals:
@@ -124,66 +125,55 @@ def find(at, by_name):
             raise ValueError(f"'{word}' in 'at' is none of {', '.join(PLACES)}")
     if len(plain) < 2 or plain[0] not in by_name:
         raise ValueError(f"'at: {at}' names no kernel of {', '.join(by_name)} and an event")
-    kernel, kind, *array = plain
-    trace = by_name[kernel]
-    left = wanted["nth"]
-    for number, event, at in traces.walk(trace):
-        if kind_of(trace, event) != kind or (array and name_of(trace, event) != array[0]):
-            continue
-        if any(wanted.get(name, place) != place for name, place in zip(PLACES, at)):
-            continue
-        left -= 1
-        if left == 0:
-            return kernel, number
-    raise ValueError(f"'at: {at}' is not in the trace, which has {wanted['nth'] - left} of them")
+    kernel, *names = plain
+    trace, nth = by_name[kernel], wanted.pop("nth", 1)
+    found = [
+        (number, event, place)
+        for number, event, place in traces.walk(trace)
+        if names_of(trace, event)[: len(names)] == names
+        and wanted.items() <= dict(zip(PLACES, place)).items()
+    ]
+    if len(found) < nth:
+        raise ValueError(f"'at: {at}' is not in the trace, which has {len(found)} of them")
+    return kernel, found[nth - 1][0], facts_of(trace, *found[nth - 1])
 
 
-def kind_of(trace, event):
-    return (
-        trace["instructions"][event[1]]["operation"] if event[0] == "warp operation" else event[0]
-    )
-
-
-def name_of(trace, event):
+def names_of(trace, event):
+    """The kind of an event, and the array of an access."""
+    if event[0] == "warp operation":
+        return [trace["instructions"][event[1]]["operation"]]
     if event[0] not in traces.ACCESSES:
-        return None
-    return trace["arrays"][trace["instructions"][event[1]]["array"]]["name"]
+        return [event[0]]
+    return [event[0], trace["arrays"][trace["instructions"][event[1]]["array"]]["name"]]
 
 
-def check(shows, trace, number):
-    """Raises ValueError if the event is not what `shows` says."""
-    event = trace["events"][number]
+def facts_of(trace, number, event, place):
+    """What `shows` can say of an event."""
     if event[0] == "copy":
-        to, source = (
-            "host" if array is None else trace["arrays"][array]["device"]
-            for array in (event[1], event[3])
-        )
-        found = {"bytes": event[5], "from": source, "to": to}
-    else:
-        launch = next(at[0] for other, _, at in traces.walk(trace) if other == number)
-        found = {} if launch is None else {"gpu": trace["launches"][launch]["device"]}
+        devices = ["host" if a is None else trace["arrays"][a]["device"] for a in event[1:4:2]]
+        return {"bytes": event[5], "from": devices[1], "to": devices[0]}
+    found = {} if place[0] is None else {"gpu": trace["launches"][place[0]]["device"]}
     if event[0] in traces.ACCESSES:
-        instruction = trace["instructions"][event[1]]
-        array = trace["arrays"][instruction["array"]]
-        counts = trace["counts"][number] | {"addresses": len(set(traces.addresses_of(event[3])))}
-        found |= {name: counts[of] for name, of in COUNTS.items() if of in counts} | {
-            "memory": array.get("device", "shared")
-        }
-    if len(event) > 2 and event[0] != "copy":
+        of = traces.Request(trace, number, event, place)
+        found |= {name: of.counts[count] for name, count in COUNTS.items() if count in of.counts}
+        found |= {"addresses": len(set(of.addresses)), "memory": of.array.get("device", "shared")}
+    if event[0] in (*traces.ACCESSES, "warp operation", "wait"):
+        file, line = trace["places"][trace["instructions"][event[1]]["place"]]
         lanes = traces.lanes_of(event[2])
         found |= {"lanes": len(lanes), "first": lanes[0], "last": lanes[-1]}
-    line = re.search(r"(?:^| )line=(.*)$", shows)
-    if line:
-        file, number = trace["places"][trace["instructions"][event[1]]["place"]]
-        text = trace["sources"][file]["text"].splitlines()[number - 1]
-        if line[1] not in text:
-            raise ValueError(f"the line there is '{text.strip()}', without '{line[1]}'")
-        shows = shows[: line.start()]
+        found["line"] = trace["sources"][file]["text"].splitlines()[line - 1].strip()
+    return found
+
+
+def check(shows, facts):
+    """Raises ValueError if the facts of an event are not what `shows` says."""
+    shows, line, text = re.fullmatch(r"(.*?)(\bline=(.*))?", shows).groups()
+    if line and text not in facts.get("line", ""):
+        raise ValueError(f"the line there is '{facts.get('line')}', without '{text}'")
     for word in shows.split():
         name, _, value = word.partition("=")
-        if name not in found:
-            raise ValueError(
-                f"'{word}' cannot be said of it; there are {', '.join(found) or 'none'}"
-            )
-        if str(found[name]) != value:
-            raise ValueError(f"{name} is {found[name]}, not {value}")
+        if name not in facts:
+            known = ", ".join(facts) or "none"
+            raise ValueError(f"'{word}' cannot be said of it; there are {known}")
+        if str(facts[name]) != value:
+            raise ValueError(f"{name} is {facts[name]}, not {value}")
