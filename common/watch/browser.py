@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from pathlib import Path
 
 # The number of a key on Windows, without which some do nothing.
 KEYS = {"Tab": 9, "Enter": 13, "Space": 32, "End": 35, "Home": 36}
@@ -15,30 +14,6 @@ OPTIONS = """--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-
     --remote-debugging-pipe"""
 # Emulation.setDeviceMetricsOverride
 PHONE = dict(width=390, height=844, deviceScaleFactor=1, mobile=False)
-
-
-def cpu_ms(root, thread=""):
-    """CPU time so far of the threads of this name, or of all, of process `root` and its descendants, in ms (Linux counts in
-    steps of 10). Tests compare limits with it, not with elapsed time, which other work on the machine prolongs."""
-    parents, spent = {}, {}
-    for task in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
-        try:
-            name, _, rest = task.read_text(encoding="utf-8").partition("(")[2].rpartition(") ")
-        except OSError:  # it has ended
-            continue
-        fields, process = rest.split(), int(task.parts[2])
-        parents[process] = int(fields[1])
-        if thread in ("", name):
-            spent[process] = spent.get(process, 0) + int(fields[11]) + int(fields[12])
-
-    def descends(process):
-        return process == root or (process in parents and descends(parents[process]))
-
-    return (
-        sum(ticks for process, ticks in spent.items() if descends(process))
-        * 1000
-        / os.sysconf("SC_CLK_TCK")
-    )
 
 
 def find():

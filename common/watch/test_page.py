@@ -249,6 +249,7 @@ class Pages(test_watch.Scratch):
             r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold"
         )
         self.look("go(state.axis.length)")
+        self.assertEqual(self.look("panes[0].bars.children.length"), 4)
         self.shows(
             "3.92", "document.querySelector('[data-name=\"moved / needed\"]').cells[2].textContent"
         )
@@ -260,33 +261,6 @@ class Pages(test_watch.Scratch):
             self.look("document.querySelector('.failed').textContent"),
             r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes",
         )
-
-    def test_caches_serve_as_in_the_model_of_a_run(self):
-        kernels = "csr_scalar atomic_coo segscan_block pcsr lightspmv_warp hyb"
-        for kernel in kernels.split():
-            records = self.scratch / "profile.jsonl"
-            records.unlink(missing_ok=True)
-            words = f"-m powerlaw:150x130,nnz=900 -k {kernel} --profile --gpu h200 --json"
-            test_watch.run(*words.split(), records)
-            lines = next(
-                record["lines"]
-                for record in map(json.loads, records.read_text().splitlines())
-                if "lines" in record
-            )
-            wanted = [
-                sum(line[f"model_{level}_sectors"] for line in lines if line["space"] == "global")
-                for level in ("l2", "dram")
-            ]
-            self.opens("powerlaw:150x130,nnz=900", [kernel])
-            self.assertEqual(
-                self.look(
-                    "['l2Sectors', 'dramSectors'].map(name => runs[0].sums[name][runs[0].count])"
-                ),
-                wanted,
-                kernel,
-            )
-            self.look("go(state.axis.length)")
-            self.assertEqual(self.look("panes[0].bars.children.length"), 4)
 
     def test_a_tour_of_any_run(self):
         for matrix, kernels in (

@@ -1,6 +1,7 @@
 """Tests of traces and of what is made from them. WATCH_SPMV: the program with all steps;
 WATCH_BROKEN: that with kernels which are wrong."""
 
+import json
 import os
 import re
 import subprocess
@@ -111,6 +112,21 @@ class Traces(Scratch):
             self.assertTrue(
                 all(len(values) <= 3 for values in stored.values())
             )  # of step 0 to 2, whoever stores them
+
+    def test_caches_serve_as_in_the_model_of_a_run(self):
+        records = self.scratch / "profile.jsonl"
+        words = "-m powerlaw:150x130,nnz=900 --gpu h200 -k"
+        kernels = "csr_scalar,atomic_coo,segscan_block,pcsr,lightspmv_warp,hyb"
+        recorded = self.record(*words.split(), kernels)
+        run(*words.split(), kernels, "--profile", "--json", records)
+        profiles = [json.loads(line) for line in records.read_text().splitlines()]
+        profiles = [record["lines"] for record in profiles if "lines" in record]
+        self.assertEqual((len(recorded), len(profiles)), (6, 6))
+        for t, lines in zip(recorded, profiles):
+            lines = [line for line in lines if line["space"] == "global"]
+            wanted = [sum(line[f"model_{of}_sectors"] for line in lines) for of in ("l2", "dram")]
+            served = [sum(request[of] for request in t["requests"]) for of in (5, 6)]
+            self.assertEqual(served, wanted, t["kernel"]["name"])
 
     def test_a_polling_lane_loads_what_it_finds(self):
         [t] = self.steps("minimal")
