@@ -131,14 +131,6 @@ def run(command):
     return text if done.returncode else ""
 
 
-def formatless(commands, formatter="clang-format"):
-    """The commands without `make format`, which it says, where there is nothing to format with."""
-    if shutil.which(formatter):
-        return commands
-    print(f"skipped: make format, in the recipe for an added step: no {formatter} is here")
-    return commands.replace(" && make format", "")
-
-
 def run_recipe():
     """Adds the step of common/build/README.md as the page says, and removes it again. Returns what
     went wrong, or nothing."""
@@ -148,13 +140,13 @@ def run_recipe():
     step = ROOT / "11_two_sums"
     if step.exists():
         return f"{step} is there already"
-    before, mark, after = recipe[0].partition("    # write 11_two_sums/two_sums.cuh, then\n")
+    # Formatting changes the sources, and needs a formatter.
+    whole = recipe[0].replace(" && make format\n", "\n")
+    before, mark, after = whole.partition("    # write 11_two_sums/two_sums.cuh, then\n")
     try:
         wrong = run(f"set -e\n{before}")
         (step / "two_sums.cuh").write_text(kernel, encoding="utf-8")
-        wrong = (
-            wrong or ("" if mark else "the line '# write ...' is missing") or run(formatless(after))
-        )
+        wrong = wrong or ("" if mark else "the line '# write ...' is missing") or run(after)
         of_02 = r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland"
         for file in step.glob("*.cu"):
             left = re.findall(of_02, file.read_text(encoding="utf-8"))

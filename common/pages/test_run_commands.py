@@ -1,8 +1,6 @@
 """Tests of what run_commands.py takes for a command, and of what it makes of it."""
 
-import contextlib
 import gzip
-import io
 import re
 import shutil
 import tempfile
@@ -63,15 +61,6 @@ class Commands(unittest.TestCase):
     def test_of_what_this_machine_lacks(self):
         browser = run_commands.elsewhere("make browser", set())
         self.assertEqual(bool(browser), shutil.which("em++") is None)
-        recipe = "make -C 11_two_sums test run && make format\n"
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            self.assertEqual(run_commands.formatless(recipe, "bash"), recipe)
-            self.assertEqual(said.getvalue(), "")
-            without = run_commands.formatless(recipe, "no-such-formatter")
-        self.assertEqual(without, "make -C 11_two_sums test run\n")
-        self.assertIn("skipped: make format", said.getvalue())
-        page = (ROOT / "common/build/README.md").read_text(encoding="utf-8")
-        self.assertIn(" && make format\n", run_commands.RECIPE.search(page)[0])
 
     def test_placeholders_and_targets(self):
         with tempfile.TemporaryDirectory() as scratch:
