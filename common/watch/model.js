@@ -63,16 +63,6 @@ class Run {
     return {file, line};
   }
 
-  // Where a kernel is shown beside its own version (make watch KERNEL=mine.cuh): the name of the
-  // other, and the text of its file that has the kernel of `source`.
-  versionBeside(source, runs) {
-    const other = runs.find(({name}) => name === `my_${this.name}` || this.name === `my_${name}`);
-    const kernel = ({text}) => text.match(/__global__[^;{]*?\b(\w+)\s*\(/)?.[1];
-    const found = other?.trace.sources.find(
-        one => kernel(one) !== undefined && kernel(one) === kernel(source));
-    return {name: other?.name, text: found?.text};
-  }
-
   // --- From events to moments
 
   decode() {

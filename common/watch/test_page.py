@@ -398,26 +398,6 @@ class Pages(test_watch.Scratch):
         self.assertEqual(len(meanings), 9)
         self.assertTrue(all(len(meaning) > 10 for meaning in meanings), meanings)
 
-    def test_lines_of_ones_own_that_differ_are_marked(self):
-        found = watch.record(test_watch.SPMV, "stencil2d:6x5", ["csr_vector_8"])
-        mine = json.loads(json.dumps(found[0]))
-        mine["kernel"]["name"] = "my_csr_vector_8"
-        [source] = [one for one in mine["sources"] if "csr_vector.cuh" in one["file"]]
-        source["file"] = "/home/me/mine.cuh"
-        source["text"] = source["text"].replace("distance > 0;", "distance > 1;  // why?")
-        source["text"] = source["text"].replace("namespace spmv {", "namespace spmv::mine {")
-        file = self.scratch / "mine.html"
-        file.write_text(watch.page([*found, mine], []), encoding="utf-8")
-        self.browser.open(file)
-        marked = "panes.map(pane => [...pane.code.querySelectorAll('pre .differs')].map(row => row.children[2].textContent.trim()))"
-        self.look("step(1); step(1); go(40)")
-        [[theirs], [mine]] = self.look(marked)
-        self.assertIn("distance > 0;", theirs)
-        self.assertIn("distance > 1;", mine)
-        self.assertIn(
-            "not as in csr_vector_8", self.look("panes[1].code.querySelector('h3').textContent")
-        )
-
     def test_a_live_page_keeps_its_choices_in_the_address(self):
         """With a module in the place of live/package.py's, whose run is a recorded one that it renames."""
         found = watch.record(test_watch.SPMV, "stencil2d:6x5", ["csr_vector_8"])

@@ -314,27 +314,22 @@ class Pane {
       row.children[2].innerHTML = row.dataset.html.replace(
           new RegExp(`(?<![\\w">])(${moment.array.name}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
     this.line.innerHTML = row.children[2].innerHTML.trim();
-    this.line.classList.toggle("differs", row.classList.contains("differs"));
     scrollInto(this.code, row);
   }
 
   loadSource(file) {
     this.file = file;
     const source = this.run.trace.sources[file], pre = make("pre");
-    const {text: other, name} = this.run.versionBeside(source, runs);
-    const differing = other ? differingLines(source.text, other) : new Set();
     this.rows = new Map();
     source.text.split("\n").forEach((line, i) => {
       if (/^\s*\/\/ exercise: /.test(line)) return;
       const row = make("div", {}, make("i", {}, i + 1), make("em"), make("code"));
-      row.classList.toggle("differs", differing.has(i));
       row.dataset.html = highlight(line) || " ";
       row.children[2].innerHTML = row.dataset.html;
       this.rows.set(i + 1, row);
       pre.append(row);
     });
-    const note = differing.size ? [colourKey("var(--differs)", `not as in ${name}`)] : [];
-    this.code.replaceChildren(make("h3", {}, source.file, ...note), pre);
+    this.code.replaceChildren(make("h3", {}, source.file), pre);
     this.marked = [];
   }
 
@@ -840,31 +835,6 @@ function describe(run, moment, request) {
       `**${who} ${one ? "waits" : "wait"} at a barrier** for the other warps of the block.` :
       describeOperation(moment.instruction, request, who, one);
   return [...rich(where + what), ...describeWrong(moment.wrong || []), rest];
-}
-
-// The lines of `text`, counted from 0, that `other` has not in this order: no part of the longest
-// common subsequence. Comments and blanks do not count.
-function differingLines(text, other) {
-  const plain = source => source.split("\n").map(
-      line => line.replace(/\/\/.*|^\s*namespace.*/, "").replace(/\s+/g, ""));
-  const a = plain(text), b = plain(other).filter(line => line);
-  const common = Array.from({length: a.length + 1}, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; --i)
-    for (let j = b.length - 1; j >= 0; --j)
-      common[i][j] =
-          a[i] === b[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
-  const found = new Set();
-  for (let i = 0, j = 0; i < a.length;) {
-    if (a[i] === b[j])
-      ++i, ++j;
-    else if (j < b.length && common[i][j + 1] > common[i + 1][j])
-      ++j;
-    else if (a[i])
-      found.add(i++);
-    else
-      ++i;
-  }
-  return found;
 }
 
 // Scrolls `box`, and nothing around it, until `part` is seen.
