@@ -21,6 +21,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.append(str(HERE.parent / "watch"))
+import tours  # noqa: E402
+import traces  # noqa: E402
+import watch  # noqa: E402
+
 ASSETS = (".png", ".svg", ".jpg", ".gif", ".ipynb")
 PAGES = ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "plots/figures/*.md")
 LANGUAGES = {
@@ -279,30 +284,23 @@ def with_run(text, step):
 def write_runs(program, pages):
     """The pages of make watch, one for each step that has a tour. Returns the page that lists them."""
     lines, module = [], ROOT / "build" / "wasm" / "live.js"  # by `make browser`
-    live = ["--live", module] if module.exists() else []
-    for tour in sorted(ROOT.glob("[0-9][0-9]_*/tour.txt")):
-        step = tour.parent.name
-        file = pages.output / "watch" / f"{step}.html"
-        done = subprocess.run(
-            [
-                sys.executable,
-                HERE.parent / "watch" / "watch.py",
-                program,
-                file,
-                "--tour",
-                tour,
-                *live,
-            ],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise SiteError(f"{step}/tour.txt: {done.stderr.strip()}")
-        idea = tour.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-        kernels = re.search(r"<title>(.*?)</title>", file.read_text(encoding="utf-8"))[1]
+    live = module.name if module.exists() else ""
+    for file in sorted(ROOT.glob("[0-9][0-9]_*/tour.txt")):
+        step = file.parent.name
+        try:
+            tour = tours.read(file)
+            what = program, tour.matrix, tour.kernels, "f64", tour.schedule
+            found = watch.record(*what, command=tour.command)
+            pages.write(f"watch/{step}.html", watch.page(found, tour.resolve(found), live=live))
+        except (tours.TourError, traces.TraceError) as error:
+            raise SiteError(str(error)) from error
+        idea = file.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        kernels = f"{' and '.join(tour.kernels)} on {tour.matrix}"
         lines.append(f"- [{kernels}]({step}.html): {idea}\n")
         readme = f"{step}/README.md"
         pages.pages[readme] = with_run(pages.pages[readme], step)
+    if live:
+        pages.write(f"watch/{live}", module.read_bytes())
     pages.write(
         "watch/index.md",
         "# Runs, step by step\n\nEach page steps through a run on the CPU backend, "

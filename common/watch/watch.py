@@ -3,10 +3,9 @@
 
     watch.py PROGRAM OUTPUT.html [--tour STEP/tour.txt] [--matrix M] [--kernels "csr_scalar csr_vector"]
              [--mine] [--find worst] [--precision f64] [--schedule forward] [--command "steps --gpus 2"]
-             [--trace FILE] [--live FILE]
+             [--trace FILE]
 
-PROGRAM is run with --trace, unless FILE holds the traces. --live: the module that runs kernels
-(live/package.py), for a page of the site. One or two kernels are shown. Matrix and kernels are
+PROGRAM is run with --trace, unless FILE holds the traces. One or two kernels are shown. Matrix and kernels are
 those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that
 it is a version of. The page opens at the first event of the kind --find (model.js, KINDS), else
 where a product is wrong, else at the tour's first stop.
@@ -15,7 +14,6 @@ where a product is wrong, else at the tour's first stop.
 import argparse
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,7 +79,7 @@ def choose(names, wanted, tour, mine):
 
 def page(found, stops, find="", live=""):
     """The text of the page. `live`: with the controls of live/controls.js, and the name of the
-    module beside the page."""
+    module beside the page (live/package.py), as on the site."""
     names = " and ".join(trace["kernel"]["name"] for trace in found)
     text = (HERE / "page.html").read_text(encoding="utf-8")
     embedded = json.dumps(
@@ -110,7 +108,7 @@ def main():
     parser.add_argument("--precision", default="f64")
     for word in ("--matrix", "--kernels", "--find", "--schedule", "--command"):
         parser.add_argument(word, default="")
-    for file in ("--tour", "--trace", "--live"):
+    for file in ("--tour", "--trace"):
         parser.add_argument(file, type=Path)
     arguments = parser.parse_args()
     try:
@@ -146,10 +144,7 @@ def main():
     except (traces.TraceError, tours.TourError) as error:
         sys.exit(f"error: {error}")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    live = arguments.live.name if arguments.live else ""
-    arguments.output.write_text(page(found, stops, arguments.find, live), encoding="utf-8")
-    if live:
-        shutil.copyfile(arguments.live, arguments.output.with_name(live))
+    arguments.output.write_text(page(found, stops, arguments.find), encoding="utf-8")
     print(f"Open in a browser: {arguments.output}")
 
 
