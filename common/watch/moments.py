@@ -25,8 +25,7 @@ WORST_ON = "stencil2d:16x16"
 
 
 def wrong_moment(trace):
-    """(event number or None, sentence) of a product that is not right; None if there is nothing to
-    see."""
+    """The moment of a product that is not right, as a sentence; None if there is nothing to see."""
     failure = next((event[1] for event in trace["events"] if event[0] == "failure"), None)
     if failure:
         return failed_moment(trace, failure)
@@ -37,45 +36,35 @@ def wrong_moment(trace):
     for of in traces.requests(trace, name="y"):
         for lane, element in zip(of.lanes, of.elements):
             if of.access != "load" and element == row:
-                last = of.event, f"line {of.line}, lane {lane} of warp {of.warp}, block {of.block}"
+                last = f"line {of.line}, lane {lane} of warp {of.warp}, block {of.block}"
     shown = (n for n in range(6, 17) if got is None or f"{got:.{n}g}" != f"{expected:.{n}g}")
     digits = next(shown, 17)
     expected = f"{expected:.{digits}g}"
     if last is None:
-        return None, f"no lane writes y[{row}], which should be {expected}"
-    what = f"{last[1]}: the last to write y[{row}], which is"
+        return f"no lane writes y[{row}], which should be {expected}"
+    what = f"{last}: the last to write y[{row}], which is"
     if got is not None:
-        return last[0], f"{what} {got:.{digits}g} and should be {expected}"
-    because, read = "", line_that_reads(trace, "y", row)
-    if read:
-        because = f": line {read} reads it, and it holds NaN; where beta is 0, y must not be read"
-    return last[0], f"{what} nan and should be {expected}{because}"
+        return f"{what} {got:.{digits}g} and should be {expected}"
+    because, first = "", next(of for of in traces.requests(trace, name="y") if row in of.elements)
+    if first.access != "store":  # an atomic operation reads, too
+        because = (
+            f": line {first.line} reads it, and it holds NaN; where beta is 0, y must not be read"
+        )
+    return f"{what} nan and should be {expected}{because}"
 
 
 def failed_moment(trace, failure):
-    """The last request that the thread made on the line at which simt stopped it."""
+    """Where simt stopped a thread, and why."""
     place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
     if not place:
-        return None, re.sub(r"^kernel .*?, (?=block \()", "", failure)
+        return re.sub(r"^kernel .*?, (?=block \()", "", failure)
     line, block, thread = map(int, place.groups())
-    found = None
-    for of in traces.requests(trace, line=line, block=block, warp=thread // 32):
-        found = of.event if thread % 32 in of.lanes else found
     what = failure[place.end() :].partition(": ")[2]
-    return found, f"line {line}, lane {thread % 32} of warp {thread // 32}, block {block}: {what}"
-
-
-def line_that_reads(trace, name, index):
-    """Where an element is loaded before it is stored, or None; an atomic operation loads, too."""
-    for of in traces.requests(trace, name=name):
-        if index in of.elements:
-            return None if of.access == "store" else of.line
-    return None
+    return f"line {line}, lane {thread % 32} of warp {thread // 32}, block {block}: {what}"
 
 
 def worst_moment(trace):
-    """(unneeded sectors, event number, sentence) of the request that touches most sectors more than
-    its bytes need."""
+    """(unneeded sectors, sentence) of the request that touches most sectors more than its bytes need."""
     found = None
     for of in traces.requests(trace):
         if of.array["space"] != "global":
@@ -85,7 +74,7 @@ def worst_moment(trace):
             what = f"{len(of.lanes)} lanes {of.access} {of.name}"
             place = f"line {of.line}, warp {of.warp}, block {of.block}"
             text = f"{place}: {what}, {sectors} sectors where {ideal} would do"
-            found = sectors - ideal, of.event, text
+            found = sectors - ideal, text
     return found
 
 
@@ -109,7 +98,7 @@ def first_wrong(program, kernels, command):
                     name = trace["kernel"]["name"]
                     order = "" if schedule == "forward" else f' ARGS="--schedule {schedule}"'
                     return (
-                        f"{name} on {matrix}, {moment[1]}",
+                        f"{name} on {matrix}, {moment}",
                         f"{command} KERNELS={beside(name)} MATRIX={matrix}{order}",
                     )
     return None
@@ -124,7 +113,7 @@ def worst(program, kernels, command):
     ]
     if not moments:
         return None
-    (_, _, sentence), name = max(moments, key=lambda found: found[0][0])
+    (_, sentence), name = max(moments, key=lambda found: found[0][0])
     return (
         f"{name} on {WORST_ON}, the worst request: {sentence}",
         f"{command} KERNELS={beside(name)} MATRIX={WORST_ON} FIND=worst",
