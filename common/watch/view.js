@@ -227,15 +227,8 @@ class Pane {
   showLanes() {
     const {run, moment, m, request} = this, {warp} = moment;
     const launch = run.launches[moment.launch];
-    // A name is cut so that what stands behind it is seen.
-    const {clientWidth, clientHeight} = this.cells[0], style = getComputedStyle(this.cells[0]),
-                        size = parseFloat(style.fontSize);
-    const room = Math.floor((clientWidth - 2 * parseFloat(style.paddingLeft)) / (.605 * size)),
-          most = Math.min(3, Math.floor((clientHeight - 15) / (1.25 * size)));
-    const fit = (name, text) => (name.length + text.length > room ?
-                                     `${name.slice(0, Math.max(1, room - text.length - 1))}…` :
-                                     name) +
-        text;
+    const size = parseFloat(getComputedStyle(this.cells[0]).fontSize),
+          most = Math.min(3, Math.floor((this.cells[0].clientHeight - 15) / (1.25 * size)));
     this.lanesCard.says.textContent = warp ?
         `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${
             run.launches.length}, ${launch.kernel}, block ${moment.block} of ${
@@ -266,7 +259,9 @@ class Pane {
                                        (run.failed ? "stopped" : "returned");
       cell.replaceChildren(
           make("span", {className: "state"}, word), make("b", {}, id),
-          ...chosen.map(line => make("span", {}, fit(...line))));
+          ...chosen.map(
+              ([variable, value]) =>
+                  make("span", {className: "value"}, make("i", {}, variable), value)));
       cell.title = `lane ${id}: ${name}` +
           (lines.length ? `; ${lines.map(line => line.join("")).join(", ")}` : "");
     });
