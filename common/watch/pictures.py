@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of the lessons from traces: make pictures
+"""Draws the pictures of the lessons from traces: make pictures. (plots/papers/ladder.py draws with Picture, too.)
 
     pictures.py PROGRAM DIRECTORY
 
@@ -23,6 +23,7 @@ import watch
 
 RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
 WIDTH = 900
+PRINTED = 690  # the width of a picture whose smallest text has 8 points in print, 7 inches wide
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
 
 STYLE = """
@@ -72,6 +73,7 @@ def along(low, high, begin, room):
 class Picture:
     def __init__(self, title):
         self.title, self.description, self.parts, self.height = title, "", [], 0
+        self.width = WIDTH
         self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
@@ -149,20 +151,21 @@ class Picture:
 
     def caption(self, text):
         """What the picture shows, below it."""
-        self.description, y = " ".join(text.split()), self.height + 16
-        for i, line in enumerate(textwrap.wrap(self.description, 145)):
+        text, y = " ".join(text.split()), self.height + 16
+        for i, line in enumerate(textwrap.wrap(text, self.width * 145 // WIDTH)):
             self.small(10, y + 15 * i, line)
+        self.description = f"{text} {self.description}".strip()
 
     def svg(self):
         height, text = round(self.height + 10), "\n".join(self.parts)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-            f'width="{WIDTH}" height="{height}" role="img" aria-labelledby="t d">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height}" '
+            f'width="{self.width}" height="{height}" role="img" aria-labelledby="t d">'
             f'<title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}'
             f'</desc><style>{STYLE.strip()}</style><defs><pattern id="hatch" width="4" height="4" '
             'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" '
             'x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
-            f'<rect class="p" width="{WIDTH}" height="{height}"/>\n{text}\n</svg>\n'
+            f'<rect class="p" width="{self.width}" height="{height}"/>\n{text}\n</svg>\n'
         )
 
 
