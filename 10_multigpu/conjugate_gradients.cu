@@ -36,7 +36,7 @@
 
 namespace device = spmv::device;
 using device::check;
-constexpr int kMaxGpus = 16;          // bits of a mask, and elements of the tables in Part
+constexpr int kMaxGpus = 16;          // at most 32, the bits of a mask
 constexpr int kThreads = 768;         // per block, at most; one block per multiprocessor
 constexpr int kItems = 8;             // nonzeros per lane and window
 constexpr int kWindow = 32 * kItems;  // nonzeros that a warp multiplies at a time
@@ -46,7 +46,7 @@ constexpr unsigned kAll = 0xffffffffu;  // lanes; also the lower half of a word
 using Word = unsigned long long;        // the number of an iteration, and half a sum of it
 
 struct Result {
-  int iterations;  // -1: the matrix is not positive definite
+  int iterations;  // -1: no step along p is possible (alpha is not positive)
   double gamma;    // r.r
 };
 
@@ -55,7 +55,7 @@ struct Part {
   int gpu, gpus;
   unsigned neighbours;  // a bit per GPU that reads entries of this one, which then reads its own
   int first, rows, tiles, boundary_tiles;
-  bool read_once;             // the matrix, which exceeds the L2 cache: it is left to the vectors
+  bool read_once;             // the matrix: it exceeds the L2 cache, which is left to the vectors
   const int* tile_order;      // boundary tiles first
   const unsigned* receivers;  // of each row: a bit per other GPU that reads its entry of r
   const int* row_offsets;
@@ -81,7 +81,7 @@ __device__ Sums add_up_warp(Sums sums) {
   return sums;
 }
 
-// The sums over a block, in all its threads. Calls in turn need of_warps in turn.
+// The sums over a block, in all its threads. Two calls in a row need two arrays of_warps.
 __device__ Sums add_up_block(Sums sums, Sums* of_warps) {
   const unsigned lane = threadIdx.x % 32;
   sums = add_up_warp(sums);
@@ -91,9 +91,9 @@ __device__ Sums add_up_block(Sums sums, Sums* of_warps) {
 }
 
 // The sums over all blocks of all GPUs, in all threads: always in the same order, so with the same
-// bits everywhere and in every run. A word says which iteration it is of, so that no flag has to
-// follow it, and to wait until it has arrived. Two sets of words suffice: a block stores those of
-// iteration k + 2 when it has those of k + 1, whose senders have read those of k.
+// bits everywhere and in every run. A word says which iteration it is of: no flag is needed, which
+// could be stored only after the word has arrived. Two sets of words suffice: a block stores those
+// of iteration k + 2 when it has those of k + 1, whose senders have read those of k.
 __device__ Sums all_reduce(const Part& part, unsigned k, Sums sums, Sums (*of_warps)[32]) {
   sums = add_up_block(sums, of_warps[0]);
   const unsigned slots = part.gpus * gridDim.x, set = k % 2 * 4;
@@ -122,7 +122,7 @@ __device__ Sums all_reduce(const Part& part, unsigned k, Sums sums, Sums (*of_wa
   return add_up_block(sums, of_warps[1]);
 }
 
-// Until the r of iteration k of GPU g's blocks is stored.
+// Waits until all blocks of GPU g have stored their r of iteration k.
 template <cuda::thread_scope scope>
 __device__ void wait_for(const Part& part, int g, unsigned k) {
   const cuda::atomic_ref<unsigned, scope> arrivals(part.arrivals[part.gpu][g]);
@@ -197,7 +197,8 @@ __device__ Sums multiply(const Part& part, unsigned k, double* products) {
   return sums;
 }
 
-// Until r.r <= limit. Grid: all blocks are resident (a cooperative launch), of 64 threads or more.
+// Iterates until r.r <= limit. Grid: all blocks are resident (a cooperative launch), of 64 threads
+// or more.
 __global__ void __launch_bounds__(kThreads, 1)
     solve_kernel(const __grid_constant__ Part part, double limit) {
   extern __shared__ double products[];  // kWindow per warp
@@ -298,7 +299,7 @@ Problem prepare(const Csr& a, const Vector& b, int gpus) {
   return problem;
 }
 
-// Until r.r <= limit. All GPUs have found out the same.
+// Runs the kernels to their end. The result of all GPUs is the same.
 Result solve(const Problem& problem, double limit) {
   Result result{};
   for (const Part& part : problem.parts) {  // all are launched before any is waited for
@@ -318,7 +319,7 @@ Result solve(const Problem& problem, double limit) {
 Vector x_of(const Problem& problem) {
   Vector x(problem.cuts.back());
   for (const Part& part : problem.parts) {
-    check(cudaMemcpy(&x[part.first], part.x, part.rows * 8L, cudaMemcpyDefault), "copying");
+    check(cudaMemcpy(x.data() + part.first, part.x, part.rows * 8L, cudaMemcpyDefault), "copying");
   }
   return x;
 }
@@ -339,7 +340,8 @@ int main(int argc, char** argv) try {
     std::printf("GPU %d: %d rows, %d of %d tiles have boundary rows\n", part.gpu, part.rows,
                 part.boundary_tiles, part.tiles);
   const Result result = solve(problem, limit);
-  if (result.iterations < 0) throw spmv::InputError("not symmetric and positive definite");
+  if (result.iterations < 0)
+    throw spmv::InputError("not symmetric and positive definite, or too ill-conditioned");
   const double residual = residual_of(a, b, x_of(problem));
   const bool right = residual <= 2 * kTolerance;
   std::printf("%d iterations, a sequential solver %d; |b - A x| / |b| = %.2e: %s\n",

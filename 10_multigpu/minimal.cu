@@ -231,8 +231,8 @@ int main(int argc, char** argv) {
   const int steps = argc > 2 ? std::atoi(argv[2]) : 10;
   int gpus = 0;
   const bool has_gpus = cudaGetDeviceCount(&gpus) == cudaSuccess && 0 < gpus && gpus <= kMaxGpus;
-  if (!has_gpus || rows < 1 || steps < 1) {
-    std::fprintf(stderr, "usage: minimal [ROWS [STEPS]], with 1 to 16 GPUs\n");
+  if (!has_gpus || rows < 1 || rows > 100000000 || steps < 1) {  // 10 nonzeros per row: an int
+    std::fprintf(stderr, "usage: minimal [ROWS [STEPS]], at most 10^8 rows, with 1 to 16 GPUs\n");
     return 2;
   }
   const Csr a = make_band(rows);

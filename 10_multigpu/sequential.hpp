@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -16,11 +17,13 @@ using Csr = spmv::Csr<double>;
 using Vector = std::vector<double>;
 constexpr int kMostIterations = 100000;
 
-// A file's matrix; of a generated one the pattern, with -1 and a diagonal that makes it definite.
+// A file's matrix; of a generated one the pattern, with -1 and a diagonal that makes it positive
+// definite on a grid with an edge. At most as many nonzeros as leave an int room for a window more.
 inline spmv::Matrix<double> load(const char* name) {
   auto matrix = spmv::load_matrix<double>(name);
   Csr& a = matrix.csr;
   if (a.rows != a.cols || a.rows == 0) throw spmv::InputError("not a square matrix");
+  if (a.nnz() > INT_MAX - 512) throw spmv::InputError("more than 2^31 - 513 nonzeros");
   if (matrix.source.origin == spmv::MatrixSource::Origin::kFile) return matrix;
   int longest = 0;
   for (int row = 0; row < a.rows; ++row) longest = std::max(longest, a.row_length(row));

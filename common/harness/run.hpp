@@ -47,7 +47,8 @@ struct Record {
 
   double setup_ms = 0;
   double preprocess_ms = 0;
-  // A and x read once, y written once (and read, if beta is not 0).
+  // A and x read once, y written once (and read, if beta is not 0), and arrays that one kernel
+  // passes on to the next (PCSR's products), written and read once.
   double compulsory_bytes = 0;
   double flops = 0;  // two a nonzero
 

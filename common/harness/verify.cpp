@@ -96,7 +96,7 @@ std::string Verdict::describe() const {
                                       worst_length, expected);
   const std::string all = fmt::format("; {} of {} rows are wrong", wrong_rows, rows);
   // y is filled with NaN before a product.
-  if (std::isnan(got)) return row + "nan: not written, or NaN was" + all;
+  if (std::isnan(got)) return row + "NaN: never written, or computed from NaN" + all;
   return row +
          fmt::format("{:.17g}, which is off by {:.3g} where {:.3g} is allowed", got,
                      std::fabs(got - expected), bound) +

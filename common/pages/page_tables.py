@@ -302,6 +302,6 @@ def steps_page(arguments, results=None):
     )
     caption += "copy's bytes per second, counted in the kernel's own format"
     caption += f" ({fits_in} fit in the L2)" * bool(fits_in)
-    caption += ". Dash: refused. [10](10_multigpu/README.md): several GPUs."
+    caption += ". A dash: the kernel refuses the matrix. [Step 10](10_multigpu/README.md) needs several GPUs and has no row."
     table = Table("", ["step", *matrices.values()], rows, [names + ".", *daggers(shown)])
     return f"{caption}\n\n{table.markdown()}"

@@ -72,7 +72,7 @@ inline cudaError_t read_figures(DeviceFigures* figures) {
   return error;
 }
 
-// How a matrix is divided into tiles. Functions of sizes alone, for the host and the device.
+// How a matrix is divided into tiles, by its sizes and what is known of the device; on both sides.
 struct OnePassShape {
   unsigned tile_items;  // rows and nonzeros per tile
   int tile_count;
@@ -204,8 +204,8 @@ __host__ __device__ constexpr int long_rows_width(int rows, int nnz, int longest
 // not: lanes for a row of average length in one iteration; more where there are too few rows to
 // occupy the device, where the longest row would take more than 3 iterations, and, in the L2, where
 // that saves enough later iterations, which count twice: they wait for the ones before them. The
-// lanes' loads, of a nonzero or not, must then be at most 2.5 times the nonzeros, 4 times in the
-// L2, and some for what a launch takes anyway. Shorter rows count as 4 nonzeros, since tiles know
+// lanes' loads, of a nonzero or not, must then be at most 2.5 times the nonzeros, 3 times where
+// the L1 has room, 4 times in the L2, and some for what a launch takes anyway. Shorter rows count as 4 nonzeros, since tiles know
 // 64 row ends ahead in an iteration of 256; beyond the L2 only where rows are alike. The constants
 // are from measurements on an H200, those of l1_has_room from an H100 (NOTES.md). fits_l2:
 // fits_cache(), of the matrix; l1_has_room: DeviceFigures'.

@@ -73,9 +73,9 @@ enum class OnePassPath {
 struct OnePassOptions {
   // Lets a product start while the kernel before it in the stream ends (programmatic dependent
   // launch; ignored where the kernel was compiled for less than compute capability 9.0). Saves one
-  // to two microseconds per product. The
-  // kernel just before a product may then write x and y, but not the matrix: not the values, column
-  // indices or row offsets. (Kernels before that one may, and so may copies and memsets.)
+  // to two microseconds per product. The kernel just before a product may then write x and y, but
+  // not the matrix: not the values, column indices or row offsets. (Kernels before that one may,
+  // and so may copies and memsets.)
   bool overlap = false;
   OnePassPath path = OnePassPath::kAutomatic;
   // The most vectors that multiply_several() will get: 1 (none), 2, 4 or 8.

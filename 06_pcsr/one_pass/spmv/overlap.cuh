@@ -16,7 +16,7 @@
 // but the previous one have completed, however many of them overlap in a row. Launched without the
 // attribute both calls have no effect. Code that is compiled for an earlier architecture has
 // neither of them, wherever it runs: such a kernel must not be launched with the attribute
-// (can_overlap() in one_pass.cuh).
+// (can_overlap() in launch.cuh).
 #pragma once
 
 #include <cuda_runtime.h>

@@ -8,6 +8,7 @@
 // there, and the lanes gather, multiply and add up from there:
 //
 //   lane     has 16 bytes of a row of X, its *part*: 2 vectors in double precision, 4 in single
+//            (8 bytes with two vectors in single precision)
 //   group    of the 1, 2 or 4 lanes that have all parts: adds up 8, 16 or 32 consecutive nonzeros
 //   warp     owns a tile; a segmented scan over its groups adds what rows have in earlier groups
 //

@@ -13,7 +13,8 @@
 //
 //   warp     owns one tile: finds its first row by a 32-ary search
 //
-// Launched by OnePassPlan::prepare (one_pass.cuh); tested in test.cu, "one pass: tiles ...".
+// A plan finds its tiles in prepare_one_pass_kernel (prepare.cuh); find_tiles_kernel alone is for
+// step 10 and for test.cu, "one pass: tiles ...".
 #pragma once
 
 #include <cuda_runtime.h>

@@ -3,7 +3,7 @@
 // y = alpha A^T x + beta y from the same CSR arrays: nonzero (row, column, value) adds
 // alpha value x[row] to y[column], so the sums of many rows meet in an element of y, as in step 04.
 // Nothing has to be prepared, but every nonzero costs an atomic, and the last bits differ from run
-// to run. Who multiplies often builds the transpose once (OnePassTranspose) and makes a plan of it.
+// to run. For many products build the transpose once (OnePassTranspose) and make a plan of it.
 //
 //   lane     finds the rows of 8 consecutive nonzeros; adds those of every 32nd to y
 //   warp     owns a tile (tiles.cuh), 256 nonzeros per iteration
