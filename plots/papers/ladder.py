@@ -8,9 +8,10 @@ from ours import by_step
 from records import ROOT, code_note, gflops, short
 
 sys.path.append(str(ROOT / "common" / "watch"))
-from pictures import PRINTED, Picture  # noqa: E402
+from pictures import Picture  # noqa: E402
 
 FOLDER = "plots/figures/ladder"
+PRINTED = 690  # the width of a picture whose smallest text has 8 points in print, 7 inches wide
 # What is drawn, and in which words it is told: rows of one length, and a few very long ones.
 KINDS = {"mesh": "fem:100000,block=3", "web graph": "cnr-2000"}
 SHORT_PATH = (1, 2, 3, 4, 6)
