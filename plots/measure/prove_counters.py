@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The counters of the CPU backend beside those of a GPU, for every kernel of the steps.
 
-    plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200
+    plots/python.sh plots/measure/prove_counters.py NVIDIA_H200
 
 `make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with
 BACKEND=cuda measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and
@@ -13,7 +13,6 @@ Limits: requests and sectors per request of global loads and stores within 5% of
 their median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
 """
 
-import argparse
 import collections
 import csv
 import io
@@ -21,7 +20,6 @@ import re
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
 from record_format import write_whole
 from records import RESULTS
@@ -73,20 +71,6 @@ QUANTITIES = [
 ]
 # A count below this is too small to speak of shares: one more or less is nothing.
 LEAST = 64
-# Why a function may be outside, where neither count nor code can tell.
-REASONS = [
-    (
-        r"^lightspmv_",
-        "which warp gets which rows is decided while it runs, and other warps ask for other "
-        "sectors; the last fetch of each finds no work, and the GPU holds other numbers of them",
-    ),
-    (r"^pcsr_products", "the number of blocks depends on how many the device holds at once"),
-    (
-        r"^pcsr_sums",
-        "the loop over shared memory is unrolled by the compiler, and lanes of different lengths "
-        "go through it in another order",
-    ),
-]
 
 
 def function_name(text):
@@ -216,7 +200,8 @@ def write(file, runs):
 # --- From what both left --------------------------------------------------------------------------
 
 
-def reason_for(function, quantity, counted, measured):
+def reason_for(quantity, counted, measured):
+    """Why a count may be outside its limit."""
     conflicts, of = measured.get("bank conflicts, loads", 0), measured.get("shared loads", 0)
     few = conflicts < 0.02 * of and not counted.get("bank conflicts, loads")
     if quantity == "conflicts of loads" and few:
@@ -226,42 +211,44 @@ def reason_for(function, quantity, counted, measured):
             "the compiler unrolled or doubled loops (more load instructions than in the source), and lanes of "
             "different lengths go through them in another order"
         )
-    fit = (text for pattern, text in REASONS if re.search(pattern, function))
-    return next(fit, "not explained")
+    return "not explained"
 
 
-def compare(arguments):
-    directory = arguments.results / arguments.device / "counters"
+def off_by(counted, measured, top, bottom, allowed):
+    """By which share a quantity of a function is off, None where there is nothing to compare."""
+    ours, theirs = counted.get(top, 0), measured.get(top)
+    if theirs is None:
+        return None
+    if bottom:
+        of_both = counted.get(bottom), measured.get(bottom)
+        if not all(of_both):
+            return None
+        ours, theirs = ours / of_both[0], theirs / of_both[1]
+    else:
+        theirs *= counted["launches"] / measured["launches"]
+        if max(ours, theirs) < LEAST or (allowed is None and theirs == 0):
+            return None
+    return ours / theirs - 1 if theirs else float("inf")
+
+
+def compare(directory):
     runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
-    # {quantity: shares that counts are off}, {reason: (off, function)}
-    found, outside = collections.defaultdict(list), collections.defaultdict(list)
+    # {quantity: shares that counts are off}, {reason: {function without its arguments: the same}}
+    found, outside = collections.defaultdict(list), {}
     functions, missing = set(), []
-    for run, counted_functions in runs.items():
-        if run not in measured_runs:
-            missing.append(" ".join(run))
+    for run, (function, counted) in ((run, of) for run in runs for of in runs[run].items()):
+        measured = measured_runs.get(run, {}).get(function)
+        if measured is None:
+            missing.append(f"{function} in {' '.join(run)}")
             continue
-        for function, counted in counted_functions.items():
-            measured = measured_runs[run].get(function)
-            if measured is None:
-                missing.append(f"{function} in {' '.join(run)}")
-                continue
-            functions.add(function)
-            share = counted["launches"] / measured["launches"]
-            for name, top, bottom, allowed in QUANTITIES:
-                if top not in measured or (bottom and not measured.get(bottom)):
-                    continue
-                ours, theirs = counted.get(top, 0), measured[top] * share
-                if bottom:
-                    if not counted.get(bottom):
-                        continue
-                    ours, theirs = ours / counted[bottom], measured[top] / measured[bottom]
-                elif max(ours, theirs) < LEAST or (allowed is None and theirs == 0):
-                    continue
-                off = ours / theirs - 1 if theirs else float("inf")
-                found[name].append(off)
-                if allowed is not None and abs(off) > allowed:
-                    outside[reason_for(function, name, counted, measured)].append((off, function))
-    if not found:
+        functions.add(function)
+        for name, *of, allowed in QUANTITIES:
+            off = off_by(counted, measured, *of, allowed)
+            found[name] += [] if off is None else [off]
+            if off is not None and allowed is not None and abs(off) > allowed:
+                of_reason = outside.setdefault(reason_for(name, counted, measured), {})
+                of_reason.setdefault(function.split("<")[0], []).append(off)
+    if not functions:
         how = "`make bench SET=counters` measures it on a GPU and counts it without one"
         sys.exit(f"error: nothing to compare in {directory}; {how}")
 
@@ -278,30 +265,20 @@ def compare(arguments):
 
     all_offs, all_within = [], []
     for name, *_, allowed in QUANTITIES:
-        offs = found[name]
-        within = [abs(off) <= allowed for off in offs] if allowed else []
-        if offs:
+        if offs := found[name]:
+            within = [abs(off) <= allowed for off in offs] if allowed else []
             line(name, f"{allowed:.0%}" if allowed else "", offs, within)
-        if within:
-            all_offs, all_within = all_offs + offs, all_within + within
+            all_offs, all_within = all_offs + offs * bool(allowed), all_within + within
     if all_offs:
         line("all with a limit", "", all_offs, all_within)
-    for reason, cases in outside.items():
-        print(f"\nOutside, {len(cases)} values: {reason}")
-        names = collections.defaultdict(list)  # without template arguments
-        for off, function in cases:
-            names[function.split("<")[0]].append(off)
-        for function, offs in sorted(names.items()):
+    for reason, of in outside.items():
+        print(f"\nOutside, {sum(map(len, of.values()))} values: {reason}")
+        for function, offs in sorted(of.items()):
             print(f"  {function}: {len(offs)}, at most {max(offs, key=abs):+.1%}")
     print("\n" * bool(missing) + "".join(f"not measured: {what}\n" for what in missing), end="")
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", required=True, help="directory of plots/results: NVIDIA_H200")
-    parser.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
-    compare(parser.parse_args(argv))
-
-
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    compare(RESULTS / sys.argv[1] / "counters")

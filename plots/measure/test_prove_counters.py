@@ -35,7 +35,7 @@ class ProveCounters(Scratch):
         self.assertEqual(prove_counters.read(directory / "counted.csv"), {("grid", "f64"): counted})
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            prove_counters.main(["--device", "GPU", "--results", str(self.root)])
+            prove_counters.compare(directory)
         return out.getvalue()
 
     def test_names_are_the_same_however_they_are_written(self):
