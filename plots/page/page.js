@@ -49,11 +49,8 @@ function restore() {
   const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
   for (const name of FIELDS) {
     const wanted = asked.get(name) ?? $(name).dataset.first;
-    if ($(name).options && ![...$(name).options].some(option => option.value === wanted)) {
-      say(`The address asks for ${name} "${wanted}", which is not here.`, true);
-      continue;
-    }
-    $(name).value = wanted;
+    if (!$(name).options || [...$(name).options].some(option => option.value === wanted))
+      $(name).value = wanted;
   }
   sort = asked.get("sort") ?? "";
 }
@@ -65,25 +62,20 @@ function remember() {
   history.replaceState(null, "", asked.size ? "#" + asked : location.pathname + location.search);
 }
 
-// "csr_*,ell" as a test of names.
-function pattern(text) {
-  const parts = text.split(",").map(part => part.trim()).filter(part => part);
-  if (!parts.length) return () => true;
-  const whole = new RegExp(
-      "^(" +
-      parts.map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")).join("|") +
-      ")$");
-  return name => whole.test(name);
-}
-// "cant,dof=8,G3" as a test of names: each word is one, or a part of some. A comma before "key=" is
-// within a name.
-function named(text) {
-  const parts =
-      text.toLowerCase().split(/,(?![a-z_]+=)/).map(part => part.trim()).filter(part => part);
-  const known = new Set(Object.keys(data.matrices).map(name => name.toLowerCase()));
-  return name => parts.some(
-             part =>
-                 known.has(part) ? name.toLowerCase() === part : name.toLowerCase().includes(part));
+// "csr_*,cant,dof=8" as a test of names: each word is one of `known`, a part of some, or a pattern.
+// A comma before "key=" is within a name.
+function named(text, known) {
+  const words =
+      text.toLowerCase().split(/,(?![a-z_]+=)/).map(word => word.trim()).filter(word => word);
+  const names = new Set(Object.keys(known).map(name => name.toLowerCase()));
+  const fits = words.map(word => {
+    if (names.has(word)) return name => name === word;
+    if (!word.includes("*")) return name => name.includes(word);
+    const parts = word.split("*").map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
+    const whole = new RegExp(`^${parts.join(".*")}$`);
+    return name => whole.test(name);
+  });
+  return name => fits.some(test => test(name.toLowerCase()));
 }
 // A test of rows by those filters that are named.
 function filter(names) {
@@ -96,13 +88,11 @@ function filter(names) {
     const step = +wanted("step");
     tests.push(row => row.step === step);
   }
-  if (wanted("kernel").trim()) {
-    const fits = pattern(wanted("kernel"));
-    tests.push(row => fits(row.kernel));
-  }
-  if (wanted("q").trim()) {
-    const fits = named(wanted("q"));
-    tests.push(row => fits(row.matrix));
+  for (const [field, column, known] of [
+           ["kernel", "kernel", data.kernels], ["q", "matrix", data.matrices]]) {
+    if (!wanted(field).trim()) continue;
+    const fits = named(wanted(field), known);
+    tests.push(row => fits(row[column]));
   }
   return row => tests.every(test => test(row));
 }
@@ -480,11 +470,6 @@ function svgOf(id) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function say(text, wrong = false) {
-  const close = element("button", {type: "button", textContent: "Close"});
-  close.addEventListener("click", () => $("message").replaceChildren());
-  $("message").replaceChildren(element("p", {className: wrong ? "wrong" : ""}, text), close);
-}
 // --- Start ---------------------------------------------------------------------------
 
 function options(id, words, all) {
