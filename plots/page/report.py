@@ -3,7 +3,6 @@
 
 make report                               of the records of all devices in plots/results/
 make report ARGS="--records mine.jsonl"   and of what `spmv --json mine.jsonl` measured
-make report ARGS="--device MY_GPU --out report.html"      figures and claims of MY_GPU's records
 """
 
 import argparse
@@ -19,14 +18,12 @@ import claims
 import columns
 import figures
 import ours
-import style
 from kinds import KINDS, kind_of
 from record_format import STATES, RecordError, column, write_whole
-from records import OTHER_CODE, ROOT, Data, code_state, device_names, directory_of, has_baseline
-from records import on_gpu, read
-from tables import DASH, Table, cell
+from records import ROOT, Data, code_state, device_names, has_baseline, on_gpu, read
 
 HERE = Path(__file__).parent
+OUT = ROOT / "build" / "report.html"
 SCRIPTS = ["records.js", "charts.js", "page.js"]
 TIMES = [column(state, end) for state in STATES for end in ("lower", "median", "upper")]
 # Fields of a row: words, and numbers.
@@ -105,51 +102,7 @@ def packed(payload):
     return base64.b64encode(gzip.compress(text, mtime=0)).decode()
 
 
-# --- What is drawn here -----------------------------------------------------------------------------
-
-
-def image(figure, caption):
-    """The figure as a picture in the page, with a text for who cannot see it."""
-    data = base64.b64encode(style.webp(figure)).decode()
-    width, height = (round(100 * size) for size in figure.get_size_inches())
-    message = " ".join(figure._suptitle.get_text().split())
-    text = escape(f"{caption} {message}.", quote=True)
-    size = f"loading=lazy width={width} height={height}"
-    return f'<img {size} alt="{text}" src="data:image/webp;base64,{data}">'
-
-
-def machine(data):
-    """What measured: {property: value}."""
-    records = [r for r in data.times.values() if on_gpu(r)]
-
-    def all_of(field):
-        return ", ".join(sorted({str(r[field]) for r in records if field in r})) or DASH
-
-    days = sorted(r["time"][:10] for r in records if "time" in r)
-    copy = max((r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r), default=None)
-    host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
-    return {
-        "device": all_of("device"),
-        "host": ", ".join(host) or DASH,
-        "driver": all_of("driver"),
-        "CUDA": all_of("cuda"),
-        "cuSPARSE": all_of("cusparse"),
-        "compiler": all_of("compiler"),
-        "commits": all_of("commit"),
-        "measured": f"{days[0]} to {days[-1]}" if days else DASH,
-        "bandwidth of a copy, GB/s": cell(copy),
-        "measurements": f"{len(records):,}",
-        "of another build's machine code": f"{sum(code_state(r) == OTHER_CODE for r in records):,}",
-        "matrices": f"{len({r['matrix'] for r in records}):,}",
-        "kernels": f"{len({r['kernel'] for r in records}):,}",
-    }
-
-
-def machines(every):
-    columns = [machine(data) for data in every]
-    rows = [[name, *(of[name] for of in columns)] for name in columns[0]]
-    heads = ["property", *(data.device for data in every)]
-    return Table("Machines", heads, rows, words=1 + len(every))
+# --- Claims, figures and tables ---------------------------------------------------------------------
 
 
 def claims_summary(rows, every):
@@ -203,17 +156,23 @@ def claims_section(rows, devices):
     return f"<div {region}>{table}</div><p class=note>{note}</p>"
 
 
-def paper_section(title, module, data):
+def figure(name, caption):
+    """A committed figure with its caption, which is Markdown, and a text for who cannot see it."""
+    message, _, lead, *notes, again = map(escape, caption.strip().split("\n\n"))
+    picture = (figures.FOLDER / f"{name}.png").read_bytes()
+    width, height = (int.from_bytes(picture[at : at + 4], "big") // 2 for at in (16, 20))
+    data = base64.b64encode(picture).decode()
+    image = f'<img loading=lazy width={width} height={height} alt="{lead} {message[3:]}." src="data:image/png;base64,{data}">'
+    again = f"Again: <code>{again.strip('`')}</code>"
+    inside = f"{image}<figcaption>{lead}</figcaption>"
+    return (
+        f'<figure id="figure-{name}">{inside}</figure><p class=note>{" ".join(notes)} {again}</p>'
+    )
+
+
+def paper_section(title, module, data, captions):
     parts = [f"<h3>{escape(title)}</h3>"]
-    for name in module.FIGURES:
-        figure, notes = figures.draw(name, data)
-        note, caption = escape(" ".join(notes)), figures.about(name)
-        if figure is None:
-            parts.append(f'<p class=note id="figure-{name}">{escape(name)}: {note}</p>')
-            continue
-        inside = f"{image(figure, caption)}<figcaption>{escape(caption)}</figcaption>"
-        parts.append(f'<figure id="figure-{name}">{inside}</figure>')
-        parts.append(f"<p class=note>{note} Again: <code>make figures ARGS={name}</code></p>")
+    parts += [figure(name, captions[name]) for name in module.FIGURES]
     for table in (make(data) for make in module.TABLES.values()):
         summary = f"<summary>Table: {escape(table.title)}</summary>"
         parts.append(f"<details>{summary}\n{table.html()}</details>")
@@ -221,19 +180,19 @@ def paper_section(title, module, data):
 
 
 def page(data, others=()):
-    """The page, with figures and claims of `data`, and measurements of `others` too."""
+    """The page, with tables and claims of `data`, and measurements of `others` too."""
     every = [data, *others]
     rows = list(claims.judged(every))
     payload, count = measurements(every), sum(on_gpu(r) for d in every for r in d.times.values())
     sizes = [f"{len(payload[what])} {what}" for what in ("kernels", "matrices")]
     summary = f"{count:,} measurements, {', '.join(sizes)}; {', '.join(d.device for d in every)}"
-    sections = [paper_section(*of, data) for of in figures.MODULES.items()]
+    captions = figures.captions_in((figures.FOLDER / "README.md").read_text(encoding="utf-8"))
+    sections = [paper_section(*of, data, captions) for of in figures.MODULES.items()]
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "summary": escape(summary),
         "claims_summary": claims_summary(rows, every),
         "claims": claims_section(rows, [data.device for data in every]),
-        "machine": machines(every).html(),
         "papers": "\n".join(sections),
         "data": packed(payload),
         "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
@@ -258,25 +217,22 @@ def own(file):
     return data
 
 
-def main(argv=None):
+def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    about = "a directory of plots/results, whose figures and claims the page shows"
-    parser.add_argument("--device", default=figures.DEVICE, help=about)
     about = {"metavar": "FILE", "help": "your own records, beside these"}
     parser.add_argument("--records", type=Path, nargs="*", default=[], **about)
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
-    arguments = parser.parse_args(argv)
-    others = [Data(name) for name in device_names() if name != directory_of(arguments.device).name]
+    arguments = parser.parse_args()
+    others = [Data(name) for name in device_names() if name != figures.DEVICE]
     try:
         others += [own(file) for file in arguments.records]
     except (RecordError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    write_whole(arguments.out, page(Data(arguments.device), others))
+    write_whole(OUT, page(Data(figures.DEVICE), others))
     print(
-        f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
-        f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"
-        f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{arguments.out.name}"
+        f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {OUT}\n"
+        f"Over ssh: copy it (scp), or here: python3 -m http.server -d {OUT.parent} -b 127.0.0.1 8000\n"
+        f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{OUT.name}"
     )
     return 0
 

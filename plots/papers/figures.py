@@ -22,6 +22,7 @@ from record_format import write_whole
 from records import ROOT, Data
 
 DEVICE = "NVIDIA_H200"  # whose figures the pages show
+FOLDER = ROOT / "plots" / "figures"
 MODULES = {"Ours": ours, **{module.PAPER: module for module in (he_gao, bylina, lightspmv, godwin)}}
 FIGURES = {name: draw for module in MODULES.values() for name, draw in module.FIGURES.items()}
 TABLES = {name: make for module in MODULES.values() for name, make in module.TABLES.items()}
@@ -67,13 +68,17 @@ A title says what a figure shows, computed from the records. A full mark is a re
 """
 
 
+def captions_in(page):
+    """{figure: its caption} of a page that captions_page() made."""
+    return dict(
+        re.findall(r"<!-- figure: (\w+) -->\n(.*?)(?=<!-- figure: |<!-- end -->)", page, re.S)
+    )
+
+
 def captions_page(captions, before=""):
     """Captions of figures, with those of the page before that were not drawn now, in the order of
     FIGURES."""
-    of = dict(
-        re.findall(r"<!-- figure: (\w+) -->\n(.*?)(?=<!-- figure: |<!-- end -->)", before, re.S)
-    )
-    of |= {name: text + "\n" for name, text in captions.items()}
+    of = {**captions_in(before), **{name: text + "\n" for name, text in captions.items()}}
     missing = [
         f"- {title}, {figure}: {why}"
         for title, module in MODULES.items()
@@ -118,7 +123,7 @@ def main(argv=None):
         return 2
     data = Data(arguments.device)
     own = data.directory if data.directory != DEVICE else ""
-    out = ROOT / "plots" / "figures" / own
+    out = FOLDER / own
     captions = {}
     for name in names:
         figure, notes = draw(name, data)

@@ -344,25 +344,13 @@ def save(figure, directory, name, form="png"):
     """NAME.FORM, the same bytes on every run; a PNG has 256 colours."""
     drawn = io.BytesIO()
     if form == "png":
+        from PIL import Image  # Matplotlib brings it
+
+        figure.savefig(drawn, format="png")
         # Maximum coverage: no colour is lost; k-means: nor shifted.
-        image = pixels(figure).quantize(256, method=1, kmeans=1)
-        image.save(drawn, format="PNG", optimize=True)
+        image = Image.open(drawn).convert("RGB").quantize(256, method=1, kmeans=1)
+        image.save(drawn := io.BytesIO(), format="PNG", optimize=True)
     else:
         date = {"pdf": "CreationDate", "svg": "Date"}[form]
         figure.savefig(drawn, format=form, metadata={date: None})
     write_whole(directory / f"{name}.{form}", drawn.getvalue())
-
-
-def pixels(figure, dpi=LOOK["savefig.dpi"]):
-    from PIL import Image  # Matplotlib brings it
-
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi)
-    return Image.open(drawn).convert("RGB")
-
-
-def webp(figure):
-    """As bytes, for the results page: lossless, half as large as a PNG."""
-    small = io.BytesIO()
-    pixels(figure, 150).save(small, format="WEBP", lossless=True, quality=60, method=4)
-    return small.getvalue()

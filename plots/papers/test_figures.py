@@ -885,18 +885,6 @@ class Report(Case):
             with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
                 report.own(file)
 
-    def test_a_device_of_which_the_beginning_is_named_stands_there_once(self):
-        with (
-            mock.patch.object(report, "Data", lambda name: name),
-            mock.patch.object(report, "page") as page,
-            tempfile.TemporaryDirectory() as directory,
-            contextlib.redirect_stdout(io.StringIO()),
-        ):
-            page.return_value = ""
-            report.main(["--device", "NVIDIA_H100", "--out", f"{directory}/report.html"])
-        others = [name for name in report.device_names() if not name.startswith("NVIDIA_H100")]
-        self.assertEqual(page.call_args.args, ("NVIDIA_H100", others))
-
     def test_page(self):
         page = report.page(self.sets["small"])
         names = re.findall(r'\bid="([^"]+)"', page)
