@@ -3,7 +3,6 @@
 
     large_matrices.py                    all of them, several at a time
     large_matrices.py rgg_2e20 tets1     these; a name stands for all orders of a mesh
-    large_matrices.py --small            of a few thousand rows, for tests
 
 They are exact: what a matrix is follows from its definition and a seed, and its size is compared
 with the catalogue's (common/sparse/catalogue.tsv). Files are scipy.sparse.save_npz's, uncompressed,
@@ -11,7 +10,6 @@ which `make run MATRIX=file.npz` reads. Random numbers come from NumPy's RandomS
 are the same in every version. A file that is there is kept.
 """
 
-import argparse
 import concurrent.futures
 import os
 import sys
@@ -257,7 +255,7 @@ def made(name, small=False):
     return found
 
 
-def write(name, directory, small):
+def write(name, directory, small=False):
     """Makes what is missing of a name; a line on each file. Nothing has its final name until it is
     whole and of the right size."""
     start, lines = time.monotonic(), []
@@ -284,24 +282,16 @@ def processes():
     return max(1, min(len(os.sched_getaffinity(0)), int(memory / 6e9)))
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    parser.add_argument("--output", type=Path, help="a directory other than SPMV_DATA or data/")
-    parser.add_argument("--small", action="store_true", help="a few thousand rows, for tests")
-    parser.add_argument("--processes", type=int, default=processes(), help="at a time")
-    arguments = parser.parse_args(argv)
-    if unknown := [name for name in arguments.names if name not in MATRICES]:
-        parser.error(f"no large matrix is called {unknown[0]}; there are {', '.join(MATRICES)}")
-    directory = arguments.output or Path(os.environ.get("SPMV_DATA") or ROOT / "data")
+def main(names):
+    if unknown := [name for name in names if name not in MATRICES]:
+        sys.exit(f"error: no large matrix is called {unknown[0]}; there are {', '.join(MATRICES)}")
+    directory = Path(os.environ.get("SPMV_DATA") or ROOT / "data")
     directory.mkdir(parents=True, exist_ok=True)
-    with concurrent.futures.ProcessPoolExecutor(arguments.processes) as pool:
-        names, of = arguments.names or MATRICES, (directory, arguments.small)
-        jobs = [pool.submit(write, name, *of) for name in names]
+    with concurrent.futures.ProcessPoolExecutor(processes()) as pool:
+        jobs = [pool.submit(write, name, directory) for name in names or MATRICES]
         for job in concurrent.futures.as_completed(jobs):
             print("\n".join(job.result()), flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])
