@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
 """The columns of the records, each declared once: record_format.py, the results page, tables of
-pages and the tests read this. Standard library only, since `make check` reads records too.
-
-    python3 plots/measure/columns.py        the table of plots/README.md
-"""
+pages and the tests read this. Standard library only, since `make check` reads records too."""
 
 from typing import NamedTuple
 
@@ -102,16 +98,3 @@ IDENTITY = [column.name for column in COLUMNS if column.identifies]
 def names(**wanted):
     """Of the columns with these attributes."""
     return [c.name for c in COLUMNS if all(getattr(c, k) == v for k, v in wanted.items())]
-
-
-def main():
-    print("| field | meaning |\n| :--- | :--- |")
-    by_meaning = {}
-    for column in COLUMNS:
-        by_meaning.setdefault(column.meaning, []).append(f"`{column.name}`")
-    for meaning, fields in by_meaning.items():
-        print(f"| {', '.join(fields)} | {' '.join(meaning.split())} |")
-
-
-if __name__ == "__main__":
-    main()
