@@ -1,13 +1,13 @@
 """plots/python.sh plots/run_tests.py test_orders"""
 
-import orders
+import show
 from sample_records import Scratch, record, write
 from sets import split_order
 
 
 class Orders(Scratch):
     def lines(self):
-        table = orders.table("Some_GPU", "f32", self.root)
+        table = show.orders("Some_GPU", "f32", self.root)
         return {(row[0], row[1]): row[2:] for row in table.rows}
 
     def test_what_an_order_is_worth_and_after_how_many_products_it_pays(self):
@@ -47,8 +47,8 @@ class Orders(Scratch):
             {"array": "x", "access": "load", "requests": 1, "sectors": 10},
             {"array": "values", "access": "load", "requests": 1, "sectors": 8},
         ]
-        self.assertEqual(orders.sectors_per_request({"traffic": counts}), 12)
-        self.assertIsNone(orders.sectors_per_request({}))
+        self.assertEqual(show.sectors_per_request({"traffic": counts}), 12)
+        self.assertIsNone(show.sectors_per_request({}))
 
     def test_a_name_and_its_order(self):
         self.assertEqual(split_order("rmat:scale=9,order=rcm"), ("rmat:scale=9", "rcm"))

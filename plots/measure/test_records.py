@@ -8,8 +8,7 @@ import unittest.mock
 
 import compare
 import record_format
-import sensitivity
-import recipes
+import show
 from record_format import RecordError, description_of, join, lines_in, parsed, records_in
 from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in
 from records import is_current_matrix, read, rows_of, stand_ins, time_class
@@ -216,8 +215,8 @@ class StandIns(Scratch):
         for count, slower in ((10, 1), (100, 1.5)):
             times = {"a": [0.9, 1.0, 1.3, 75], "b": [1.1, 1.2 * slower, 1.2 * slower, 75]}
             records = [record(kernel, "m", 1, warm_ms=of) for kernel, of in times.items()]
-            write(self.root / "sensitivity" / f"warm_up_{count}.jsonl", records)
-        rows = sensitivity.table(self.root).rows
+            write(self.root / "Some_GPU" / "sensitivity" / f"warm_up_{count}.jsonl", records)
+        rows = show.sensitivity("Some_GPU", self.root).rows
         changes = ["2", "25.0%", "50.0%", "50.0%", "0 of 1"]
         self.assertEqual(rows[0], ["100 launches before the timed ones", *changes])
         # b is ahead of the slowest process of a.
@@ -229,9 +228,9 @@ class StandIns(Scratch):
             {"file": "coupled", "real": sectors, "made": {**sectors, "csr_vector": 3.0}}
             for _ in range(2)
         ]
-        self.assertEqual(recipes.reached(counts)["circuit"], (1, [-25, 0, -25, 0]))
+        self.assertEqual(show.reached(counts)["circuit"], (1, [-25, 0, -25, 0]))
         of_fitted = [{**each, "file": "memplus"} for each in counts]
-        self.assertEqual(recipes.reached(of_fitted)["circuit"], (0, []))
+        self.assertEqual(show.reached(of_fitted)["circuit"], (0, []))
 
 
 class Tidying(Scratch):

@@ -26,7 +26,7 @@ import ours
 import record_format
 import records
 import report
-import scaling
+import show
 import style
 from matplotlib.text import Text
 from published import published
@@ -456,12 +456,13 @@ class Series(Case):
             self.assertAlmostEqual(ms, 1.0)
 
     def test_the_paper_s_way_beside_ours(self):
-        lines = list(scaling.paper_table(self.sets["large"], 2))
+        self.patch(show, "Data", lambda device: self.sets["large"])
+        lines = list(show.paper("GPU", 2))
         [cells] = [line.split() for line in lines if line.startswith("F1")]
         self.assertEqual(cells, "F1 1000.0 575.0 50.0 87% 900.0 450.0 0.0 100%".split())
         self.assertEqual(sum(line.endswith("not measured") for line in lines), 14)
         self.assertEqual(lines[-1].split(), ["mean", "of", "1:", "87%", "of", "1:", "100%"])
-        four = list(scaling.paper_table(self.sets["large"], 4))
+        four = list(show.paper("GPU", 4))
         self.assertEqual(four[1].split()[:5], ["matrix", "1", "GPU", "4", "GPUs"])
         steps = [line.split() for line in four if line.startswith("F1")][0]
         share = float(steps[1]) / float(steps[2]) / 4
@@ -476,7 +477,8 @@ class Series(Case):
         write(self.root / "GPU" / "d.jsonl", [one("stores", 0.225)])
         records = [one("mpi", 1.5, **ranks), one("nccl", 0.5, functions=gone, **ranks)]
         write(self.root / "GPU" / "ranks" / "r.jsonl", records)
-        _, head, line = scaling.ranks_table(Data("GPU", self.root))
+        self.patch(show, "Data", lambda device: Data(device, self.root))
+        _, head, line = show.ranks("GPU")
         self.assertEqual(head.split(), ["matrix", "GPUs", "stores", "nccl", "mpi"])
         self.assertEqual(line.split(), ["F1", "4", "225.0", "—", "1500.0"])
 
