@@ -1,4 +1,4 @@
-// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
+// The parameters of time_model.cpp; plots/measure/time_model.py writes the rows of the tables.
 // clang-format off
 #pragma once
 

@@ -2,17 +2,15 @@
 
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...
     plots/python.sh plots/measure/time_model.py code build/cuda/spmv
-    plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...
     plots/python.sh plots/measure/time_model.py fit [h200] [h100]
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions,
-on files or generators. `code`, after a change of a kernel, writes CODE: how many registers a thread
-of each CUDA function in COUNTS has, and how many loads it has in flight; it needs no GPU. `explain`
-shows the terms of what is in COUNTS and in records of an H200. `fit` compares what common/harness/time_model.cpp makes of that (`spmv
-terms`) with the warm times of an H200 and an H100 in plots/results, and writes
-common/harness/time_model_parameters.hpp, and the tables and the figure of
-common/harness/TIME_MODEL.md. Only the parameters of the GPUs named are fitted anew, with h200 also
-intervals and refusals; without a name those that are there are judged.
+on files or generators. `code`, after a change of a kernel, writes how many registers a thread of
+each CUDA function in COUNTS has, and how many loads it has in flight; it needs no GPU. `fit`
+compares what common/harness/time_model.cpp makes of that (`spmv terms`) with the warm times of an
+H200 and an H100 in plots/results, and writes parameters, and the tables and the figure of
+common/harness/TIME_MODEL.md. Both write into common/harness/time_model_parameters.hpp. Only the parameters of the GPUs named are
+fitted anew, with h200 also intervals and refusals; without a name those that are there are judged.
 """
 
 import argparse
@@ -39,7 +37,6 @@ from records import GPUS, ROOT, identity, read_records
 from tables import Table
 
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
-CODE = ROOT / "plots/measure/registers_and_loads.tsv"
 HEADER = ROOT / "common/harness/time_model_parameters.hpp"
 # make bench SET=limits BACKEND=cuda
 PROFILED = ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"
@@ -67,36 +64,33 @@ WORST_MEDIAN, WORST_P90 = 0.25, 0.65
 LONGEST = "longest row", "latency"  # counts as
 WITH_TIMES = ["h200", "h100", "a100", "rtx4090", "t4"]
 FITTED = ("h200", "h100")  # to their own times
-STREAMS = 4  # the exponent of what streams through different units at the same time
-PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not in CODE is taken to be compiled as it is
+PLAIN = "csr_scalar_kernel"  # a plain loop over a row: other functions are taken to be compiled as it is
 
-# Name, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly), meaning. All are
-# in us, but for the exponent. (The guess of dram_byte is the bandwidth of a copy.)
-Parameter = collections.namedtuple("Parameter", "name unit guess weight meaning")
+# Name, first guess, how firmly to hold on to it (in steps of e-fold; 0.2: hardly). All are in us, but
+# for the exponent. (The guess of dram_byte is the bandwidth of a copy.) HEADER says what they mean.
 PARAMETERS = """
-launch       | 1.8       | 0.2  | a product of one launch, back to back with others, that does nothing
-dependent    | 1.5       | 0.2  | each further launch, which waits for the one before
-l2_byte      | 1.818e-07 | 0.2  | a byte between L1 and L2
-dram_byte    | nan       | 20   | a byte from DRAM, by the bandwidth of a copy
-line         | 0.0005882 | 1    | a 128-byte line that a request touches, on one multiprocessor
-instruction  | 0.0002941 | 2    | a request to global memory, or a shuffle, on one multiprocessor
-shared_pass  | 0.0005882 | 2    | a pass over the banks of shared memory, on one multiprocessor
-atomic       | 0.0004    | 0.2  | an address that an atomic addition updates, all multiprocessors together
-same_address | 0.0056    | 0.2  | an atomic addition to one and the same address
-same_counter | 0.0007    | 0.2  | a draw from one and the same integer
-item         | 0.3       | 0.2  | an item of a warp, per wave: its first loads, each of which needs the one before
-load         | 0.02      | 0.2  | a wait of a warp for loads that the L1 serves
-l2_load      | 0.12      | 0.2  | what is added to it when the L2 serves one of them
-shared_load  | 0.003     | 0.2  | a request of a warp to shared memory
-barrier      | 0.03      | 1    | a barrier of a block
-exponent     | 2         | 0.2  | how far limits overlap: 1 adds them, infinity takes the largest
-""".strip().splitlines()
-PARAMETERS = [
-    Parameter(name, "us" * (name != "exponent"), float(guess), float(weight), meaning)
-    for line in PARAMETERS
-    for name, guess, weight, meaning in [re.split(r" *\| *", line)]
-]
-NAMES = [p.name for p in PARAMETERS]
+launch       | 1.8       | 0.2
+dependent    | 1.5       | 0.2
+l2_byte      | 1.818e-07 | 0.2
+dram_byte    | nan       | 20
+line         | 0.0005882 | 1
+instruction  | 0.0002941 | 2
+shared_pass  | 0.0005882 | 2
+atomic       | 0.0004    | 0.2
+same_address | 0.0056    | 0.2
+same_counter | 0.0007    | 0.2
+item         | 0.3       | 0.2
+load         | 0.02      | 0.2
+l2_load      | 0.12      | 0.2
+shared_load  | 0.003     | 0.2
+barrier      | 0.03      | 1
+exponent     | 2         | 0.2
+"""
+PARAMETERS = [line.replace(" ", "").split("|") for line in PARAMETERS.split("\n") if line]
+NAMES = [name for name, *_ in PARAMETERS]
+GUESSES, WEIGHTS = np.array([numbers for _, *numbers in PARAMETERS], float).T
+# The exponent of what streams through different units at the same time.
+STREAMS = float(re.search(r"kStreams = ([\d.]+)", HEADER.read_text(encoding="utf-8"))[1])
 # The columns of the terms.
 L2, DRAM, LINE, _, PASS, ATOMIC, _, COUNTER, ITEM, *_ = range(len(NAMES) - 3)
 # What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all
@@ -105,14 +99,6 @@ OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
 
 
 # --- The model ------------------------------------------------------------------------------------
-
-
-@functools.lru_cache
-def machine_code():
-    """{CUDA function without template arguments: registers per thread in double and in single
-    precision, then loads in flight}"""
-    lines = (line.split("\t") for line in CODE.read_text(encoding="utf-8").splitlines())
-    return {name: [float(number) for number in numbers] for name, *numbers in lines}
 
 
 @functools.lru_cache
@@ -134,12 +120,6 @@ def emitted(works, gpu):
     return heads, answers
 
 
-def streams(us):
-    """As function_us() of time_model.cpp has it."""
-    units = np.column_stack([np.maximum(us[:, L2], us[:, DRAM]), us[:, LINE : PASS + 1]])
-    return (units**STREAMS).sum(axis=1) ** (1 / STREAMS)
-
-
 class Products:
     """Products to be estimated: `rows` of (matrix, precision, kernel, works, measured us)."""
 
@@ -155,16 +135,15 @@ class Products:
         self.index = np.repeat(np.arange(len(rows)), list(map(len, functions)))
         self.launches, self.table = table[:, 0], table[:, 1:]
 
-    def terms(self, parameters):
-        """By function, in microseconds per launch: a column per parameter."""
-        return self.table * parameters[2:-1]
-
     def estimate(self, parameters):
+        """In microseconds, as function_us() of time_model.cpp adds terms up."""
         launch, dependent, exponent = parameters[0], parameters[1], parameters[-1]
         us = np.full(len(self.rows), launch - dependent)
-        t = self.terms(parameters)
+        t = self.table * parameters[2:-1]
+        units = np.column_stack([np.maximum(t[:, L2], t[:, DRAM]), t[:, LINE : PASS + 1]])
+        streams = (units**STREAMS).sum(axis=1) ** (1 / STREAMS)
         waiting = t[:, ITEM:].sum(axis=1)
-        limits = np.column_stack([streams(t), t[:, ATOMIC : COUNTER + 1], waiting])
+        limits = np.column_stack([streams, t[:, ATOMIC : COUNTER + 1], waiting])
         combined = (limits**exponent).sum(axis=1) ** (1 / exponent)
         np.add.at(us, self.index, self.launches * (dependent + combined))
         return np.maximum(us, 0.1)
@@ -187,9 +166,9 @@ def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
     def encode(p):
         return np.log(np.append(p[:-1], p[-1] - 1))
 
-    prior = np.array([p.guess for p in PARAMETERS] if prior is None else prior)
+    prior = np.array(GUESSES if prior is None else prior)
     prior[NAMES.index("dram_byte")] = 1e-3 / copy_gb_per_s
-    weights = np.array([p.weight for p in PARAMETERS]) if weights is None else weights
+    weights = WEIGHTS if weights is None else weights
 
     def residuals(x):
         r = np.log(products.estimate(decode(x)) / products.measured)
@@ -204,41 +183,29 @@ def fit(products, copy_gb_per_s, prior=None, weights=None, start=None):
 
 
 def with_unknown_code(rows):
-    """The same rows, of functions that CODE does not list."""
+    """The same rows, of functions that HEADER does not list."""
     unknown = lambda work: {**work, "function": "mine<" + work["function"]}  # noqa: E731
     return [(*row[:3], [unknown(work) for work in row[3]], row[4]) for row in rows]
-
-
-def left_out(products, by, fit_of, judged=None):
-    """log(estimate / measured) of products, or of the same ones in another form, `judged`: each
-    with parameters that fit_of(products, start) finds without its matrix (by=0) or kernel
-    (by=2)."""
-    start, errors = fit_of(products), np.zeros(len(products.rows))
-    keys = np.array([row[by] for row in products.rows])
-    for key in np.unique(keys):
-        inside = (judged or products).where(keys == key)
-        errors[keys == key] = errors_of(inside, fit_of(products.where(keys != key), start=start))
-    return errors
 
 
 def errors_of(products, parameters):
     return np.log(products.estimate(parameters) / products.measured)
 
 
-FIELDS = "products matrices median p90 spearman best contests"
-Judgement = collections.namedtuple("Judgement", FIELDS)
-
-
-def judge(rows, errors):
+def judged(what, products, errors, intervals):
+    """A row of the table `judgement`."""
     size = np.abs(np.expm1(errors))
     groups = collections.defaultdict(list)
-    for (matrix, precision, _, _, measured), error in zip(rows, errors):
+    for (matrix, precision, _, _, measured), error in zip(products.rows, errors):
         groups[matrix, precision].append((measured, measured * np.exp(error)))
     groups = [np.array(group).T for group in groups.values() if len(group) > 3]
-    ranks = [spearmanr(times, estimates)[0] for times, estimates in groups]
+    rank = np.median([spearmanr(times, estimates)[0] for times, estimates in groups])
     best = [times[estimates.argmin()] <= 1.1 * times.min() for times, estimates in groups]
-    sizes = len(rows), len({row[0] for row in rows}), np.median(size), np.quantile(size, 0.9)
-    return Judgement(*sizes, np.median(ranks), np.mean(best), len(groups))
+    sizes = f"{100 * np.median(size):.1f}%", f"{100 * np.quantile(size, 0.9):.1f}%", f"{rank:.2f}"
+    named = f"{percent(np.mean(best))} of {len(groups)}"
+    low, high = np.array([intervals.get(of, intervals["any"]) for of in products.limits]).T
+    held = percent(np.mean((low <= np.exp(-errors)) & (np.exp(-errors) <= high)))
+    return [what, len(products.rows), len({row[0] for row in products.rows}), *sizes, named, held]
 
 
 # What a limit is a matter of; all others of memory.
@@ -281,24 +248,20 @@ def agreement_row(what, pairs):
     return row
 
 
-OfKernel = collections.namedtuple("OfKernel", "products bias median p90 largest")
-
-
 def by_kernel(rows, errors):
-    """{kernel: OfKernel}, in the order of their names."""
+    """{kernel: (products, and of the error: median with its sign, median, 90th percentile)}, in the
+    order of their names."""
     kernels, errors, found = np.array([row[2] for row in rows]), np.expm1(errors), {}
     for kernel in map(str, np.unique(kernels)):
         e = errors[kernels == kernel]
-        size = abs(e)
-        middle = np.median(e), np.median(size)
-        found[kernel] = OfKernel(len(e), *middle, np.quantile(size, 0.9), max(size))
+        found[kernel] = len(e), np.median(e), np.median(abs(e)), np.quantile(abs(e), 0.9)
     return found
 
 
 # --- Counts and times -----------------------------------------------------------------------------
 
 
-def collect(spmv, matrices):
+def collect(spmv, *matrices):
     """Adds to COUNTS, or replaces there, what `spmv --profile` counts; writes it after each matrix
     and precision."""
     for matrix in matrices:
@@ -346,22 +309,13 @@ def loads_in_flight(sass):
     return max(slowest.values())
 
 
-def collect_code(programs):
-    """Writes CODE, from programs or objects for GPUs: of each function the median of its
-    instantiations."""
+def collect_code(*programs):
+    """Writes what nvcc made of each CUDA function, by cuobjdump and nvdisasm of the CUDA Toolkit, from
+    programs or objects for GPUs: the median of a function's instantiations."""
 
     def output_of(*command):
-        try:
-            mangled = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError) as error:
-            missing = "code needs cuobjdump and nvdisasm of the CUDA Toolkit"
-            why = (getattr(error, "stderr", None) or missing).strip()
-            why += "; `make BACKEND=cuda build` makes build/cuda/spmv"
-            raise SystemExit(f"error: {why}") from None
-        done = subprocess.run(
-            ["c++filt"], input=mangled, capture_output=True, text=True, check=True
-        )
-        return done.stdout
+        mangled = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        return subprocess.run(["c++filt"], input=mangled, capture_output=True).stdout.decode()
 
     name_of = lambda work: prove_counters.function_name(work["function"]).split("<")[0]  # noqa: E731
     counted = {name_of(work) for c in read_counts() for work in c["work"]}
@@ -381,13 +335,11 @@ def collect_code(programs):
     if missing:
         why = f"{' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions"
         raise SystemExit(f"error: {why}")
-    lines = []
+    rows = []
     for name in sorted(counted, key=lambda name: (name != PLAIN, name)):
-        medians = [statistics.median_low(found[(name, *column)]) for column in columns]
-        lines.append("\t".join([name, *(f"{median:.3g}" for median in medians)]) + "\n")
-    write_whole(CODE, "".join(lines))
-    machine_code.cache_clear()
-    write_whole(HEADER, header(*committed()))
+        n = [f"{statistics.median_low(found[(name, *column)]):.3g}" for column in columns]
+        rows.append(f'"{name}", {{{n[0]}, {n[1]}}}, {{{n[2]}, {n[3]}}}')
+    rewrite(kMachineCode=rows)
 
 
 def add_counts(records):
@@ -453,71 +405,25 @@ def scaled(parameters, name):
     return np.array([p * factors.get(n, clock) for n, p in zip(NAMES, parameters)])
 
 
-def header(parameters, intervals, refusals):
-    """time_model_parameters.hpp."""
-    first, second, *each, last = (
-        f"{p.name}%s{p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS
-    )
+def rewrite(**tables):
+    """Writes HEADER with other rows in these of its tables."""
+    text = HEADER.read_text(encoding="utf-8")
+    for name, rows in tables.items():
+        begin = text.index(f"{name}[] = {{\n") + len(f"{name}[] = {{\n")
+        rows = "".join(f"    {{{row}}},\n" for row in rows)
+        text = text[:begin] + rows + text[text.index("};\n", begin) :]
+    write_whole(HEADER, text)
 
-    def rows(of):
-        return "".join(f"    {{{row}}},\n" for row in of)
 
-    tables = []
+def write_parameters(parameters, intervals, refusals):
+    of_gpus = []
     for gpu, values in parameters.items():
         launch, dependent, *values, exponent = (f"{v:.4g}" for v in values)
         head = f'"{gpu}", {str(gpu in FITTED).lower()}, {launch}, {dependent}'
-        tables.append(f"{head}, {{{', '.join(values)}}}, {exponent}")
-    codes = [
-        f'"{name}", {{{n[0]:g}, {n[1]:g}}}, {{{n[2]:g}, {n[3]:g}}}'
-        for name, n in machine_code().items()
-    ]
+        of_gpus.append(f"{head}, {{{', '.join(values)}}}, {exponent}")
     ends = [f'"{limit}", {low:.3f}, {high:.3f}' for limit, (low, high) in intervals.items()]
     reasons = [f'"{kernel}", "{reason}"' for kernel, reason in refusals.items()] or ['"", ""']
-    return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
-// clang-format off
-#pragma once
-
-namespace spmv {{
-
-struct TimeParameters {{
-  const char* gpu;   // its short name
-  bool is_measured;  // fitted to its times; else scaled from the H200 by data sheets
-  double {first % ";  // "}
-  double {second % ";  // "}
-  double each[{len(each)}];
-{"".join(f"  // {text % ', '}" + chr(10) for text in each)}  double {last % ";  // "}
-}};
-inline constexpr TimeParameters kTimeParameters[] = {{
-{rows(tables)}}};
-inline constexpr double kStreams = {STREAMS};  // the exponent of what streams through different units at the same time
-
-// What nvcc made of a function; the first is for functions that are not listed.
-struct MachineCode {{
-  const char* function;
-  double registers[2];  // per thread, in double and in single precision
-  double in_flight[2];  // loads that a warp issues per wait
-}};
-inline constexpr MachineCode kMachineCode[] = {{
-{rows(codes)}}};
-
-// The interval of an estimate, by its limit: from estimate * low to estimate * high.
-struct Interval {{
-  const char* limit;
-  double low, high;
-}};
-inline constexpr Interval kIntervals[] = {{
-{rows(ends)}}};
-
-// Kernels that have no estimate.
-struct Refusal {{
-  const char* kernel;
-  const char* reason;
-}};
-inline constexpr Refusal kRefusals[] = {{
-{rows(reasons)}}};
-
-}}  // namespace spmv
-"""
+    rewrite(kTimeParameters=of_gpus, kIntervals=ends, kRefusals=reasons)
 
 
 FEWEST_FOR_AN_INTERVAL = 80
@@ -541,13 +447,6 @@ def intervals_of(names, limits, errors):
         if len(of) >= FEWEST_FOR_AN_INTERVAL:
             found[limit] = interval(of)
     return {**found, "any": interval(ratio)}
-
-
-def holds(limits, errors, intervals):
-    """How many of the measured times the intervals hold."""
-    low, high = np.array([intervals.get(limit, intervals["any"]) for limit in limits]).T
-    ratio = np.exp(-errors)
-    return np.mean((low <= ratio) & (ratio <= high))
 
 
 def percent(x):
@@ -604,33 +503,6 @@ def draw(rows, errors, steps):
     style.save(figure, FIGURES, "time_model")
 
 
-def explain(matrix, kernels):
-    """Prints the terms of estimates for an H200, in double precision, of kernels with one launch:
-    counts times parameters."""
-    parameters = committed()[0]["h200"]
-    rows = rows_with(read_records("NVIDIA_H200"), kernels)
-    rows = {row[2]: row for row in rows if row[:2] == (matrix, "f64")}
-    if missing := " ".join(sorted(set(kernels) - set(rows))):
-        raise SystemExit(f"error: {missing} on {matrix}: not both counted and measured")
-    of = {kernel: Products([rows[kernel]], "h200") for kernel in kernels}
-    heads = "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels)
-    print(f"{'parameter':<14}{'ns':>10}{heads}")
-    for i, (name, each) in enumerate(zip(NAMES[2:-1], parameters[2:-1])):
-        counts = [of[kernel].table[0, i] for kernel in kernels]
-        if any(counts):
-            places = [2 if count < 10 else 1 if count < 1e3 else 0 for count in counts]
-            cells = (f"{c:>20,.{n}f}{c * each:>8.2f}" for c, n in zip(counts, places))
-            print(f"{name:<14}{1e3 * each:>10.3g}{''.join(cells)}")
-    totals = {
-        "streams": lambda p: streams(p.terms(parameters))[0],
-        "launch": lambda p: parameters[0],
-        "estimate": lambda p: p.estimate(parameters)[0],
-        "measured": lambda p: p.measured[0],
-    }
-    for name, total in totals.items():
-        print(f"{name:<24}" + "".join(f"{total(of[kernel]):>28.2f}" for kernel in kernels))
-
-
 class OnGpu:
     """What was measured on a GPU, and how parameters are fitted to it."""
 
@@ -647,73 +519,66 @@ class OnGpu:
         return fit(products, self.copy, self.prior, self.weights, start)
 
     def left_out(self, by, judged=None):
-        return left_out(self.products, by, self.fit, judged)
+        """log(estimate / measured) of the products, or of the same ones in another form, `judged`:
+        each with parameters that are fitted without its matrix (by=0) or kernel (by=2)."""
+        products, start = self.products, self.fit(self.products)
+        errors, keys = np.zeros(len(products.rows)), np.array([row[by] for row in products.rows])
+        for key in np.unique(keys):
+            without = self.fit(products.where(keys != key), start)
+            errors[keys == key] = errors_of((judged or products).where(keys == key), without)
+        return errors
 
 
 def refused(by):
     """{kernel: why it has no estimate}"""
     return {
-        kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
-        f"{percent(of.p90)})"
-        for kernel, of in by.items()
-        if of.median > WORST_MEDIAN or of.p90 > WORST_P90
+        kernel: f"for this kernel the time model is off by {percent(median)} (median; 90th percentile "
+        f"{percent(p90)})"
+        for kernel, (*_, median, p90) in by.items()
+        if median > WORST_MEDIAN or p90 > WORST_P90
     }
 
 
 def judgement_rows(h200, h100, others, parameters, intervals, without_matrix, without_kernel):
     """Of the table `judgement`."""
 
-    def row(what, some, errors, take=True):
-        take = np.full(len(some.rows), True) & take
-        some, errors = some.where(take), errors[take]
-        j = judge(some.rows, errors)
-        sizes = f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}"
-        best = f"{percent(j.best)} of {j.contests}"
-        held = percent(holds(some.limits, errors, intervals))
-        return [what, j.products, j.matrices, *sizes, best, held]
+    def row(what, products, errors):
+        return judged(what, products, errors, intervals)
 
-    def fitted(what, some):
-        return row(what, some, errors_of(some, parameters[some.gpu]))
+    def by_parameters(what, products, gpu="h200"):
+        return row(what, products, errors_of(products, parameters[gpu]))
 
-    products, on_h100 = h200.products, h100.products
+    products = h200.products
     unknown = Products(with_unknown_code(products.rows), "h200")
-    precision = np.array([row[1] for row in products.rows])
     beyond = np.bincount(products.index, products.table[:, DRAM]) > 0
-    without = "matrix left out"
+    half = "matrix left out, more than half of the L2"
     return [
-        fitted("kept aside: real files that no form was tried on", h200.aside),
-        fitted("fitted, nothing left out", products),
-        row(without, products, without_matrix),
+        by_parameters("kept aside: real files that no form was tried on", h200.aside),
+        row("matrix left out", products, without_matrix),
         row("kernel left out", products, without_kernel),
         row("kernel left out, its machine code unknown", unknown, h200.left_out(2, unknown)),
-        row(f"{without}, f64", products, without_matrix, precision == "f64"),
-        row(f"{without}, f32", products, without_matrix, precision == "f32"),
-        row(f"{without}, more than half of the L2", products, without_matrix, beyond),
-        fitted("other formats and `lightspmv_vector_inc`, none of them fitted", others),
-        row("H100, parameters of the H200", on_h100, errors_of(on_h100, parameters["h200"])),
-        row(f"H100, {without}", on_h100, h100.left_out(0)),
-        row("H100, kernel left out", on_h100, h100.left_out(2)),
-        fitted("H100, kept aside", h100.aside),
+        row(half, products.where(beyond), without_matrix[beyond]),
+        by_parameters("other formats and `lightspmv_vector_inc`, none of them fitted", others),
+        by_parameters("H100, parameters of the H200", h100.products),
+        by_parameters("H100, kept aside", h100.aside, "h100"),
     ]
 
 
 def parameter_rows(parameters):
-    rows = []
-    for i, p in enumerate(PARAMETERS):
-        scale, unit = (1e3, "ns") if p.unit else (1, "")
+    text, rows = HEADER.read_text(encoding="utf-8"), []
+    meaning = dict(re.findall(r"(?:double |// )(\w+)[;,] +(?:// )?(?:us: )?(.*)", text))
+    for i, name in enumerate(NAMES):
+        scale, unit = (1e3, "ns") if name != "exponent" else (1, "")
         values = [three_digits(parameters[gpu][i] * scale) for gpu in WITH_TIMES]
-        rows.append([f"`{p.name}`", *values, unit, p.meaning])
+        rows.append([f"`{name}`", *values, unit, meaning[name]])
     return rows
 
 
-def kernel_rows(by, without, refusals):
-    rows = []
-    for k, of in by.items():
-        sizes = map(percent, (of.median, of.p90, of.largest))
-        left = percent(without[k].median) if k in without else ""
-        said = "no" if k in refusals else "yes"
-        rows.append([f"`{k}`", of.products, f"{100 * of.bias:+.0f}%", *sizes, left, said])
-    return rows
+def kernel_rows(by):
+    return [
+        [f"`{kernel}`", count, f"{100 * bias:+.0f}%", *map(percent, sizes)]
+        for kernel, (count, bias, *sizes) in by.items()
+    ]
 
 
 def interval_rows(intervals, limits):
@@ -724,7 +589,8 @@ def interval_rows(intervals, limits):
     ]
 
 
-def fit_all(gpus):
+def fit_all(*gpus):
+    assert set(gpus) <= set(FITTED), gpus
     parameters, intervals, refusals = committed()
     if "h200" in gpus:
         h200 = OnGpu("h200", "NVIDIA_H200")
@@ -735,7 +601,7 @@ def fit_all(gpus):
         h100 = OnGpu("h100", "NVIDIA_H100", parameters["h200"])
         parameters["h100"] = h100.fit(h100.products)
     if gpus:  # the program names the limits, by these
-        write_whole(HEADER, header(parameters, intervals, refusals))
+        write_parameters(parameters, intervals, refusals)
         spmv.cache_clear()
     h200, h100 = OnGpu("h200", "NVIDIA_H200"), OnGpu("h100", "NVIDIA_H100", parameters["h200"])
     products, others = h200.products, h200.of(NOT_FITTED)
@@ -747,18 +613,15 @@ def fit_all(gpus):
     if "h200" in gpus:
         intervals = intervals_of(products.names, products.limits, without_kernel)
         refusals = refused(by)
-    write_whole(HEADER, header(parameters, intervals, refusals))
+    write_parameters(parameters, intervals, refusals)
 
-    judged = judgement_rows(
-        h200, h100, others, parameters, intervals, without_matrix, without_kernel
-    )
-    by_name = kernel_rows(by, by_kernel(products.rows, without_kernel), refusals)
+    without = without_matrix, without_kernel
+    rows = judgement_rows(h200, h100, others, parameters, intervals, *without)
     seen = agreement(h200.of([kernel for kernel in KERNELS if kernel not in refusals])).items()
     of_size = "products, matrices, median, 90th percentile"
-    fill("judgement", f", {of_size}, rank correlation, best named, interval holds", judged)
+    fill("judgement", f", {of_size}, rank correlation, best named, interval holds", rows)
     fill("parameters", f"parameter, {', '.join(WITH_TIMES)}, unit, of", parameter_rows(parameters))
-    heads = "kernel, products, bias, median, 90th percentile, largest, kernel left out, estimate"
-    fill("kernels", heads, by_name)
+    fill("kernels", "kernel, products, bias, median, 90th percentile", kernel_rows(by))
     fill("intervals", "limit, products, from, to", interval_rows(intervals, products.limits))
     heads = "matrices, products, agree, named launch, named memory, named latency"
     fill("agreement", heads, [agreement_row(*of) for of in seen])
@@ -772,20 +635,11 @@ def fit_all(gpus):
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    commands = parser.add_subparsers(dest="command", required=True)
-    several, some = {"nargs": "+"}, {"nargs": "*", "choices": [*FITTED, []]}
-    functions = {
-        "collect": (collect, {"spmv": {}, "matrices": several}),
-        "code": (collect_code, {"programs": several}),
-        "explain": (explain, {"matrix": {}, "kernels": several}),
-        "fit": (fit_all, {"gpus": some}),
-    }
-    for name, (_, of) in functions.items():
-        command = commands.add_parser(name)
-        for argument, more in of.items():
-            command.add_argument(argument, **more)
-    arguments = vars(parser.parse_args())
-    functions[arguments.pop("command")][0](**arguments)
+    functions = {"collect": collect, "code": collect_code, "fit": fit_all}
+    parser.add_argument("command", choices=functions)
+    parser.add_argument("of", nargs="*")
+    arguments = parser.parse_args()
+    functions[arguments.command](*arguments.of)
 
 
 if __name__ == "__main__":
