@@ -23,7 +23,6 @@ import watch
 
 RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
 WIDTH = 900
-PRINTED = 690  # the width of a picture whose smallest text has 8 points in print, 7 inches wide
 LEFT, ROOM = 96, WIDTH - 110  # of lanes and arrays; their names stand to the left
 
 STYLE = """
