@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Downloads the papers' matrices from the SuiteSparse collection. `make data` calls this.
 #
-#   data.sh [--max-nnz N] [NAME...]
+#   data.sh [NAME...]
 #
-# Without names: every matrix of the catalogue with at most N nonzeros (50 million). What is here
-# already is checked against the checksums of the day it arrived; what an interrupted run left
-# behind is continued; what fails does not stop the rest. Exit status 1 if anything failed.
+# Without names: every matrix of the catalogue with at most 50 million nonzeros. What is here
+# already stays; what an interrupted run left behind is continued; what fails does not stop the
+# rest. Exit status 1 if anything failed.
 #
 #   SPMV           the program, which reads what arrives
 #   SPMV_CATALOGUE the list of matrices (sparse/catalogue.tsv)
@@ -20,23 +20,17 @@ url=${SPMV_DATA_URL:-https://suitesparse-collection-website.herokuapp.com/MM}
 catalogue=${SPMV_CATALOGUE:-$root/common/sparse/catalogue.tsv}
 max_nnz=50000000
 partial=$data/.partial  # nothing under its final name until it is whole and checked
-sums=$data/SHA256SUMS
 
 die() {
   echo "error: $*" >&2
   exit 2
 }
 
-if [ "${1:-}" = --max-nnz ]; then
-  [[ ${2:-} =~ ^[0-9]+$ ]] || die "--max-nnz needs a whole number"
-  max_nnz=$2
-  shift 2
-fi
-[[ ${1:-} != -* ]] || die "no option is called $1; there is --max-nnz N, before the names"
+[[ ${1:-} != -* ]] || die "no option is called $1; give names of matrices"
 names=" $* "
 command -v curl >/dev/null || die "curl is not here; install it to download matrices"
 [ -x "$spmv" ] || die "$spmv is not built; run 'make data' instead of this script"
-mkdir -p "$partial" && touch "$sums" || die "cannot write to $data"
+mkdir -p "$partial" || die "cannot write to $data"
 
 # --- One matrix. Every function sets `reason` and returns 1 when it fails. --------------------------
 
@@ -66,27 +60,20 @@ check_sizes() { # FILE ROWS COLS NNZ
 
 fetch() { # NAME GROUP STEM ROWS COLS NNZ
   local file=$1.mtx.gz archive=$partial/$3.tar.gz
-  if grep -q "  $file\$" "$sums" && [ -e "$data/$file" ]; then
-    (cd "$data" && grep "  $file\$" SHA256SUMS | sha256sum --quiet -c >/dev/null 2>&1) && return
-    reason="has changed since it arrived; remove $data/$file to download it again"
+  if [ -e "$data/$file" ]; then  # perhaps put there by hand
+    check_sizes "$data/$file" "$4" "$5" "$6"
+    return
+  fi
+  echo "$1: $2/$3, $6 nonzeros"
+  [ -s "$archive" ] || download "$url/$2/$3.tar.gz" "$archive" || return 1
+  if ! tar -xzOf "$archive" "$3/$3.mtx" 2>"$partial/error" | gzip -n >"$partial/$file"; then
+    reason="arrived damaged and was removed: $(head -n 1 "$partial/error")"
+    rm -f "$archive" "$partial/$file"
     return 1
   fi
-  if [ ! -e "$data/$file" ]; then
-    echo "$1: $2/$3, $6 nonzeros"
-    [ -s "$archive" ] || download "$url/$2/$3.tar.gz" "$archive" || return 1
-    if ! tar -xzOf "$archive" "$3/$3.mtx" 2>"$partial/error" | gzip -n >"$partial/$file"; then
-      reason="arrived damaged and was removed: $(head -n 1 "$partial/error")"
-      rm -f "$archive" "$partial/$file"
-      return 1
-    fi
-    rm -f "$archive"
-    check_sizes "$partial/$file" "$4" "$5" "$6" || { rm -f "$partial/$file"; return 1; }
-    mv "$partial/$file" "$data/$file" || { reason="cannot be written to $data"; return 1; }
-  else  # put there by hand
-    check_sizes "$data/$file" "$4" "$5" "$6" || return 1
-  fi
-  sed -i "/  $file\$/d" "$sums"
-  (cd "$data" && sha256sum "$file" >>SHA256SUMS)
+  rm -f "$archive"
+  check_sizes "$partial/$file" "$4" "$5" "$6" || { rm -f "$partial/$file"; return 1; }
+  mv "$partial/$file" "$data/$file" || { reason="cannot be written to $data"; return 1; }
 }
 
 # --- All of them ----------------------------------------------------------------------------------
@@ -115,6 +102,6 @@ rmdir "$partial" 2>/dev/null
 
 echo "$here matrices are in $data, checked."
 if [ ${#too_large[@]} -gt 0 ]; then
-  echo "Skipped, more than $max_nnz nonzeros: ${too_large[*]}. Give their names, or --max-nnz."
+  echo "Skipped, more than $max_nnz nonzeros: ${too_large[*]}. Give their names."
 fi
 [ ${#failed[@]} = 0 ] || { printf 'Failed:\n'; printf '  %s\n' "${failed[@]}"; exit 1; }
