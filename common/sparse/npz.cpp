@@ -40,7 +40,8 @@ Number number_at(std::string_view bytes, std::size_t at) {
 
 // --- The archive ---------------------------------------------------------------------------------
 
-// A ZIP archive of at most 2^16 members, whose directory stands at its end.
+// A ZIP archive as NumPy writes it: its members one after the other, each behind a header with its
+// sizes. (The directory behind them says the same again, and is not read.)
 class Archive {
  public:
   // Members that would be larger than `most_bytes` inflated are not.
@@ -55,23 +56,21 @@ class Archive {
     if (!file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()))) {
       fail("cannot be read; check the file");
     }
-    read_directory();
+    if (bytes_.empty()) fail("the file is empty; save or fetch it again");
+    read_members();
   }
 
   // The bytes of the array `name`, inflated: they must have been right.
   std::string_view content(const std::string& name) {
     const auto found = members_.find(name + ".npy");
     if (found == members_.end()) {
-      fail(fmt::format("has no array \"{}\", so it is no sparse matrix; {}", name, kHowToSave));
+      fail(
+          fmt::format("has no array \"{}\", so it is no sparse matrix, or cut short; {}, or fetch "
+                      "it again",
+                      name, kHowToSave));
     }
-    constexpr std::size_t kHeaderBytes = 30;
     const Member& member = found->second;
-    const std::string_view header = part(member.begin, kHeaderBytes);
-    if (!header.starts_with("PK\3\4")) fail(kDamaged);
-    std::string_view content =
-        part(member.begin + kHeaderBytes + number_at<std::uint16_t>(header, 26) +
-                 number_at<std::uint16_t>(header, 28),
-             member.stored_bytes);
+    std::string_view content = member.stored;
     if (member.is_deflated) {
       const auto bytes = static_cast<double>(member.bytes);
       if (bytes > most_bytes_) fail("the matrix " + more_than_limit(bytes, most_bytes_));
@@ -88,17 +87,11 @@ class Archive {
 
  private:
   struct Member {
-    std::uint64_t begin = 0;  // of its local header
-    std::uint64_t stored_bytes = 0, bytes = 0;
+    std::string_view stored;
+    std::uint64_t bytes = 0;
     std::uint32_t crc = 0;
     bool is_deflated = false;
   };
-
-  // `count` bytes of the archive, from `begin` on.
-  std::string_view part(std::uint64_t begin, std::uint64_t count) const {
-    if (begin > bytes_.size() || count > bytes_.size() - begin) fail(kDamaged);
-    return std::string_view(bytes_).substr(begin, count);
-  }
 
   // Of `stored` at most `bytes` bytes; fewer if it is damaged.
   static std::string inflated(std::string_view stored, std::uint64_t bytes) {
@@ -118,77 +111,46 @@ class Archive {
     return text;
   }
 
-  void read_directory() {
-    constexpr std::size_t kEndBytes = 22, kLongestComment = 0xffff;
-    const std::size_t end = bytes_.rfind("PK\5\6");
-    if (end == std::string::npos || bytes_.size() - end < kEndBytes ||
-        bytes_.size() - end > kEndBytes + kLongestComment) {
-      fail(bytes_.empty() ? "the file is empty; save or fetch it again"
-                          : fmt::format("is no .npz archive, or cut short; {}, or fetch it again",
-                                        kHowToSave));
+  void read_members() {
+    constexpr std::size_t kHeaderBytes = 30;
+    constexpr std::uint64_t kInLongField = 0xffffffff;
+    std::string_view rest = bytes_;
+    const auto next = [&](std::uint64_t count) {
+      if (count > rest.size()) fail(kDamaged);
+      const std::string_view bytes = rest.substr(0, count);
+      rest.remove_prefix(count);
+      return bytes;
+    };
+    if (!rest.starts_with("PK")) {
+      fail(fmt::format("is no .npz archive; {}, or fetch it again", kHowToSave));
     }
-    const auto entries = number_at<std::uint16_t>(bytes_, end + 10);
-    std::uint64_t bytes = number_at<std::uint32_t>(bytes_, end + 12);
-    std::uint64_t begin = number_at<std::uint32_t>(bytes_, end + 16);
-    if (begin == kInLongField) {  // a longer record of the end precedes it, and a pointer there
-      constexpr std::size_t kPointerBytes = 20, kLongEndBytes = 56;
-      if (end < kPointerBytes || bytes_.compare(end - kPointerBytes, 4, "PK\6\7") != 0) {
-        fail(kDamaged);
+    while (rest.starts_with("PK\3\4")) {
+      const std::string_view header = next(kHeaderBytes);
+      const auto flags = number_at<std::uint16_t>(header, 6);
+      const auto method = number_at<std::uint16_t>(header, 8);
+      Member member{{},
+                    number_at<std::uint32_t>(header, 22),
+                    number_at<std::uint32_t>(header, 14),
+                    method == Z_DEFLATED};
+      std::uint64_t stored_bytes = number_at<std::uint32_t>(header, 18);
+      const std::string name(next(number_at<std::uint16_t>(header, 26)));
+      // A field of kind 1 holds both sizes in 64 bits.
+      const std::string_view field = next(number_at<std::uint16_t>(header, 28));
+      if (member.bytes == kInLongField && field.size() >= 20 &&
+          number_at<std::uint16_t>(field, 0) == 1) {
+        member.bytes = number_at<std::uint64_t>(field, 4);
+        stored_bytes = number_at<std::uint64_t>(field, 12);
       }
-      const std::string_view long_end =
-          part(number_at<std::uint64_t>(bytes_, end - kPointerBytes + 8), kLongEndBytes);
-      if (!long_end.starts_with("PK\6\6")) fail(kDamaged);
-      bytes = number_at<std::uint64_t>(long_end, 40);
-      begin = number_at<std::uint64_t>(long_end, 48);
-    }
-    std::string_view directory = part(begin, bytes);
-    for (unsigned entry = 0; entry < entries; ++entry) read_entry(directory);
-  }
-
-  // The entry at the beginning of `directory`, which then begins behind it.
-  void read_entry(std::string_view& directory) {
-    constexpr std::size_t kBytes = 46;
-    if (directory.size() < kBytes || !directory.starts_with("PK\1\2")) fail(kDamaged);
-    const auto flags = number_at<std::uint16_t>(directory, 8);
-    const auto method = number_at<std::uint16_t>(directory, 10);
-    Member member{number_at<std::uint32_t>(directory, 42), number_at<std::uint32_t>(directory, 20),
-                  number_at<std::uint32_t>(directory, 24), number_at<std::uint32_t>(directory, 16),
-                  method == Z_DEFLATED};
-    const std::size_t name_bytes = number_at<std::uint16_t>(directory, 28);
-    const std::size_t extra_bytes = number_at<std::uint16_t>(directory, 30);
-    const std::size_t all =
-        kBytes + name_bytes + extra_bytes + number_at<std::uint16_t>(directory, 32);
-    if (directory.size() < all) fail(kDamaged);
-    const std::string name(directory.substr(kBytes, name_bytes));
-    if ((method != 0 && !member.is_deflated) || (flags & 1)) {
-      fail(fmt::format("{} is encrypted, or compressed in a way that cannot be read; {}",
-                       in_quotes(name), kHowToSave));
-    }
-    read_long_sizes(directory.substr(kBytes + name_bytes, extra_bytes), member);
-    if (!members_.emplace(name, member).second) fail(kDamaged);
-    directory.remove_prefix(all);
-  }
-
-  // In place of each number of `member` that has all bits set, the next one of the field for
-  // numbers of 64 bits.
-  void read_long_sizes(std::string_view fields, Member& member) const {
-    while (fields.size() >= 4) {
-      const auto kind = number_at<std::uint16_t>(fields, 0);
-      const std::size_t bytes = number_at<std::uint16_t>(fields, 2);
-      if (bytes > fields.size() - 4) fail(kDamaged);
-      std::string_view field = fields.substr(4, bytes);
-      fields.remove_prefix(4 + bytes);
-      if (kind != 1) continue;
-      for (std::uint64_t* number : {&member.bytes, &member.stored_bytes, &member.begin}) {
-        if (*number != kInLongField) continue;
-        if (field.size() < 8) fail(kDamaged);
-        *number = number_at<std::uint64_t>(field, 0);
-        field.remove_prefix(8);
+      constexpr unsigned kEncrypted = 1, kSizesBehind = 8;
+      if ((method != 0 && !member.is_deflated) || (flags & (kEncrypted | kSizesBehind))) {
+        fail(fmt::format("{} is encrypted, or compressed in a way that cannot be read; {}",
+                         in_quotes(name), kHowToSave));
       }
+      member.stored = next(stored_bytes);
+      if (!members_.emplace(name, member).second) fail(kDamaged);
     }
   }
 
-  static constexpr std::uint64_t kInLongField = 0xffffffff;
   std::string name_, bytes_;
   double most_bytes_;
   std::map<std::string, Member> members_;
