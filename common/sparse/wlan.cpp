@@ -27,9 +27,9 @@
 // node and p. The sizes in table 3 are those of several nodes and no p: with
 // t = (2^(m+1) - 1) W, Y = C (t + m + 1) + 1 states of a node that is not sending, the chain has
 // Y^(N-1) (Y + N C) states, and all twelve rows of the table are chains of 2 to 5 nodes, with their
-// rows, nonzeros, shortest and longest row exact. There a wait goes on while others send, where the
-// text has it frozen (freeze=1), and states that cannot be reached from the empty system are
-// counted (states=all): with p = 0 not all nodes can wait at once.
+// rows, nonzeros, shortest and longest row exact. There, and here, a wait goes on while others
+// send, where the text has it frozen, and states that cannot be reached from the empty system are
+// counted: with p = 0 not all nodes can wait at once.
 //
 // The matrix is the transpose of the rates Q, for products with a distribution from the left:
 // (pi Q)' = Q' pi. States are numbered lexicographically, the first node's c first: nearly all
@@ -51,8 +51,8 @@ struct Rates {
 // One node: its states, numbered lexicographically, and how it moves.
 class Node {
  public:
-  Node(Index capacity, int max_failures, Index window, const Rates& rates, bool freezes)
-      : capacity_(capacity), window_(window), rates_(rates), freezes_(freezes) {
+  Node(Index capacity, int max_failures, Index window, const Rates& rates)
+      : capacity_(capacity), window_(window), rates_(rates) {
     for (int k = 0; k <= max_failures; ++k) {
       looks_.push_back(static_cast<Index>(phases_.size()));
       phases_.push_back({k, 0});
@@ -88,10 +88,10 @@ class Node {
     if (slots == kSending) {
       move(level == 0 ? 0 : level - size_ + 1, rates_.service);
     } else if (slots > 1) {
-      if (!(freezes_ && another_sends)) move(state - 1, rates_.slot);
+      move(state - 1, rates_.slot);
     } else if (slots == 1) {
       const bool last = k + 1 == static_cast<int>(looks_.size());
-      if (!(freezes_ && another_sends)) move(1 + level + looks_[last ? k : k + 1], rates_.slot);
+      move(1 + level + looks_[last ? k : k + 1], rates_.slot);
     } else {
       const double taken = another_sends ? 1 : rates_.taken;
       if (taken < 1) move(1 + level + kSendingPhase, rates_.slot * (1 - taken));
@@ -113,7 +113,6 @@ class Node {
 
   Index capacity_, window_;
   Rates rates_;
-  bool freezes_;
   Index size_ = 0;             // states with a given number of packets, more than 0
   std::vector<Phase> phases_;  // those states
   std::vector<Index> looks_;   // of each k: the phase that looks at the channel
@@ -196,92 +195,59 @@ class Network {
   Index states_ = 0;
 };
 
-// Throws unless the chain fits; of unreachable states and frozen waits it may hold fewer.
-void check_size(const Specification& spec, double window, double nodes, double taken) {
-  const auto capacity = static_cast<double>(spec.get("C"));
-  const auto looks = static_cast<double>(spec.get("m") + 1);
-  const double waits = window * (std::exp2(looks) - 1);
-  const double others = capacity * (waits + looks) + 1;  // states of a node that is not sending
-  const auto silent = [&](double count) { return std::pow(others, count); };
-  const auto all = [&](double count) {
-    return silent(count) + count * capacity * silent(count - 1);
-  };
-  const double states = all(nodes);
-  const double full =
-      (waits + looks) * all(nodes - 1) + silent(nodes - 1);  // a node with C packets
-  // Of one node: arrivals, moves when it is not idle, and more than one where a wait is drawn.
-  const double draws = (waits - looks) * (all(nodes - 1) - silent(nodes - 1)) +
-                       (taken > 0 ? waits * silent(nodes - 1) : 0);
-  const double moves = (states - full) + (states - all(nodes - 1)) + capacity * draws;
-  const double nonzeros = states + nodes * moves;
-  // Rates are doubles before they are values, and states that are to be found are marked.
-  spec.check_size(states, states, nonzeros, nonzeros * sizeof(double) + states * 6 * sizeof(Index));
+// States of `nodes` nodes, of which at most one sends.
+double count_states(double capacity, double failures, double window, double nodes) {
+  const double waits = window * (std::exp2(failures + 1) - 1);
+  const double others = capacity * (waits + failures + 1) + 1;  // of a node that is not sending
+  return std::pow(others, nodes) + nodes * capacity * std::pow(others, nodes - 1);
 }
 
 }  // namespace
 
 Pattern make_wlan(const Specification& spec) {
-  const auto nodes = static_cast<int>(spec.get("nodes"));
+  const auto capacity = static_cast<Index>(spec.get("C")),
+             window = static_cast<Index>(spec.get("W"));
+  const auto failures = static_cast<int>(spec.get("m")),
+             nodes = static_cast<int>(spec.get("nodes"));
   const Rates rates{spec.real("lambda"), spec.real("mu"), spec.real("eta"),
                     spec.real("p", nodes == 1 ? 0.1 : 0)};
-  check_size(spec, static_cast<double>(spec.get("W")), nodes, rates.taken);
-  const Node node(static_cast<Index>(spec.get("C")), static_cast<int>(spec.get("m")),
-                  static_cast<Index>(spec.get("W")), rates, spec.get("freeze") == 1);
+  const double states = count_states(capacity, failures, window, nodes);
+  spec.check_size(states, states, states);
+  const Node node(capacity, failures, window, rates);
   Network network(node, nodes);
-
-  // The number in the matrix of each state, or -1.
-  std::vector<Index> numbers(network.states(), -1);
-  Index count = network.states();
-  const bool all = spec.get("states") == 1;
-  if (!all) {
-    std::vector<Index> found{0};  // the empty system
-    numbers[0] = 0;
-    while (!found.empty()) {
-      const Index state = found.back();
-      found.pop_back();
-      network.for_each_move(state, [&](Index next, double) {
-        if (numbers[next] >= 0) return;
-        numbers[next] = 0;
-        found.push_back(next);
-      });
-    }
-  }
-  count = 0;
-  for (Index& number : numbers) {
-    if (all || number >= 0) number = count++;
-  }
+  const Index count = network.states();
 
   // Row j of the transpose holds the moves into j. States are passed in ascending order twice, to
   // count and to fill, so that columns ascend in each row.
   Pattern pattern;
   pattern.rows = pattern.cols = count;
   pattern.row_offsets.assign(static_cast<std::size_t>(count) + 1, 0);
-  const auto for_each_number = [&](auto&& visit) {
-    for (Index state = 0; state < network.states(); ++state) {
-      if (numbers[state] >= 0) visit(state, numbers[state]);
-    }
-  };
-  for_each_number([&](Index state, Index number) {
-    ++pattern.row_offsets[number + 1];
-    network.for_each_move(state,
-                          [&](Index next, double) { ++pattern.row_offsets[numbers[next] + 1]; });
-  });
+  double nonzeros = states;
+  for (Index state = 0; state < count; ++state) {
+    ++pattern.row_offsets[state + 1];
+    network.for_each_move(state, [&](Index next, double) {
+      ++pattern.row_offsets[next + 1];
+      ++nonzeros;
+    });
+  }
+  // Rates are doubles before they are values, and rows are counted twice.
+  spec.check_size(states, states, nonzeros, nonzeros * sizeof(double) + states * sizeof(Index));
   for (Index row = 0; row < count; ++row) pattern.row_offsets[row + 1] += pattern.row_offsets[row];
   pattern.column_indices.resize(pattern.row_offsets[count]);
   pattern.values.resize(pattern.row_offsets[count]);
   std::vector<Index> ends(pattern.row_offsets.begin(), pattern.row_offsets.end() - 1);
-  for_each_number([&](Index state, Index number) {
-    const Index diagonal = ends[number]++;
+  for (Index state = 0; state < count; ++state) {
+    const Index diagonal = ends[state]++;
     double rate_out = 0;
     network.for_each_move(state, [&](Index next, double rate) {
-      const Index at = ends[numbers[next]]++;
-      pattern.column_indices[at] = number;
+      const Index at = ends[next]++;
+      pattern.column_indices[at] = state;
       pattern.values[at] = rate;
       rate_out += rate;
     });
-    pattern.column_indices[diagonal] = number;
+    pattern.column_indices[diagonal] = state;
     pattern.values[diagonal] = -rate_out;
-  });
+  }
   return pattern;
 }
 
