@@ -3,14 +3,14 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "sparse/makers.hpp"
 #include "sparse/pattern_builder.hpp"
 #include "sparse/rng.hpp"
 
 namespace spmv {
 namespace {
+
+constexpr long long kCouplings = 15;  // of a node on average, with itself
 
 // Distances to which a node of a mesh may be coupled: a third next to it, a third around reach / 4,
 // a third just within `reach`, as the lines and planes of a mesh that is numbered front by front.
@@ -39,12 +39,12 @@ long long cube_root(long long n) {
 // long rows and short rows neighbours of their like, and the structure symmetric.
 class Mesh {
  public:
-  Mesh(std::uint64_t seed, long long nodes, std::vector<long long> offsets, long long spread)
+  Mesh(std::uint64_t seed, long long nodes, std::vector<long long> offsets)
       : seed_(seed), nodes_(nodes), offsets_(std::move(offsets)) {
     for (long long region = 0; region * kRegion < nodes; ++region) {
       const auto swing =
           static_cast<long long>(Rng(seed, ~static_cast<std::uint64_t>(region)).below(2001)) - 1000;
-      weights_.push_back(kUnit + kUnit * spread / 100 * swing / 1000);
+      weights_.push_back(kUnit + kUnit * kSpread / 100 * swing / 1000);
     }
   }
 
@@ -70,6 +70,7 @@ class Mesh {
  private:
   static constexpr long long kRegion = 64;               // nodes that share a weight
   static constexpr long long kUnit = 1 << 10;            // of weights
+  static constexpr long long kSpread = 25;               // percentage by which they differ
   static constexpr std::uint64_t kCertain = 1ull << 32;  // of probabilities
 
   std::uint64_t probability(long long region, long long other) const {
@@ -113,34 +114,22 @@ Pattern make_fem(const Specification& spec) {
   const long long nodes = spec.size(0);
   const long long block = spec.get("block");
   const double rows = static_cast<double>(nodes) * static_cast<double>(block);
-  const long long nnz = spec.get(
-      "nnz", static_cast<long long>(std::min(rows * 15.0 * static_cast<double>(block), 1e18)));
-  spec.check_size(rows, rows, static_cast<double>(nnz));
+  const double nnz = rows * static_cast<double>(kCouplings * block);
+  spec.check_size(rows, rows, nnz);
   if (nodes == 0) return PatternBuilder(spec, 0, 0, 0).take();
 
-  const long long couplings = nnz / (block * block);
-  if (couplings < nodes) {
-    spec.fail(fmt::format("nnz = {} is less than the {} of the diagonal blocks alone", nnz,
-                          nodes * block * block));
-  }
-  const long long max_row = spec.get("max_row", 2 * (nnz / (nodes * block)));
-  const long long reach = spec.get("reach", cube_root(nodes) * cube_root(nodes));
-  const long long offset_count = std::clamp((max_row / block - 1) / 2, 0ll, nodes - 1);
-  std::vector<long long> offsets = mesh_offsets(offset_count, reach);
+  const long long reach = cube_root(nodes) * cube_root(nodes);
+  std::vector<long long> offsets = mesh_offsets(std::min(kCouplings - 1, nodes - 1), reach);
   std::erase_if(offsets, [nodes](long long d) { return d >= nodes; });
   long long most = nodes;
   for (const long long offset : offsets) most += 2 * (nodes - offset);
-  if (couplings > most && spec.get("nnz") != kDerived) {
-    spec.fail(fmt::format("nnz = {} does not fit; max_row = {} and reach = {} leave room for {}",
-                          nnz, max_row, reach, most * block * block));
-  }
   const Mesh& mesh = spec.once([&] {
-    Mesh fitted(spec.seed(), nodes, offsets, spec.get("spread"));
-    fitted.fit((std::min(couplings, most) - nodes) / 2);
+    Mesh fitted(spec.seed(), nodes, offsets);
+    fitted.fit((std::min(kCouplings * nodes, most) - nodes) / 2);
     return fitted;
   });
 
-  PatternBuilder builder(spec, nodes * block, nodes * block, 1.01 * static_cast<double>(nnz));
+  PatternBuilder builder(spec, nodes * block, nodes * block, 1.01 * nnz);
   const std::size_t count = mesh.offsets().size();
   for (long long node = builder.begin(block); node < builder.end(block); ++node) {
     for (std::size_t k = count; k-- > 0;) {
