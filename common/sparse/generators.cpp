@@ -21,17 +21,17 @@
 namespace spmv {
 namespace {
 
-constexpr long long kAny = kMaxNonzeros;
+constexpr double kAny = kMaxNonzeros;
 constexpr Key kSeed{"seed", 1, 0, kAny, "another seed, another matrix of the same kind"};
 constexpr Key kRowStddev{
-    "stddev", kDerived, 0, 4634000, "of the row length, as near as the other keys allow",
-    nullptr,  2};
+    "stddev", kDerived, 0, 46340, "of the row length, as near as the other keys allow",
+    nullptr,  false};
 constexpr Key kExactNnz{"nnz", kDerived, 0, kAny, "exactly this many (8 per row)"};
 constexpr Key kShortestRow{"min_row", kDerived, 0, kAny,
                            "length of the shortest row that is not empty (1)"};
 constexpr Key kLongestRow{"max_row", kDerived, 0, kAny,
                           "length of the longest row (100 x the mean)"};
-constexpr Key recipe(long long version) {
+constexpr Key recipe(double version) {
   return {"recipe", version, version, version,
           "version of the generator: another version, another matrix"};
 }
@@ -44,8 +44,8 @@ constexpr Key kBoundary{"boundary",
                         "drop, wrap, clamp or constant: what becomes of couplings past the edge",
                         kBoundaryWords};
 
-constexpr Key rate(const char* name, long long fallback, const char* meaning) {
-  return {name, fallback, 1, 1'000'000 * kRateUnit, meaning, nullptr, kRateDecimals};
+constexpr Key rate(const char* name, double fallback, const char* meaning) {
+  return {name, fallback, 1e-6, 1e6, meaning, nullptr, false};
 }
 
 }  // namespace
@@ -169,12 +169,11 @@ const std::vector<Generator>& all_generators() {
        {{"C", 10, 1, 1'000'000, "packets that a node can hold"},
         {"m", 3, 0, 20, "failures after which waits grow no longer"},
         {"W", 8, 1, 1 << 20, "slots of the first wait; after k failures 2^k W"},
-        rate("lambda", 200'000, "rate of packets that arrive per node"),
-        rate("mu", 1'000'000, "rate at which a packet is sent"),
-        {"p", kDerived, 0, kRateUnit - 1,
-         "chance that another device has the channel (0.1; 0 if nodes > 1)", nullptr,
-         kRateDecimals},
-        rate("eta", 4'000'000, "rate of slots"),
+        rate("lambda", 0.2, "rate of packets that arrive per node"),
+        rate("mu", 1, "rate at which a packet is sent"),
+        {"p", kDerived, 0, 0.999999,
+         "chance that another device has the channel (0.1; 0 if nodes > 1)", nullptr, false},
+        rate("eta", 4, "rate of slots"),
         {"nodes", 1, 1, 16, "that share the channel"}},
        make_wlan,
        false},

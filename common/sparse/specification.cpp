@@ -1,7 +1,8 @@
 #include "sparse/specification.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -30,14 +31,9 @@ int size_count(const Generator& generator) {
 
 }  // namespace
 
-std::string Key::text_of(long long value) const {
-  if (words) return std::string(split(words, ',')[value]);
-  if (decimals == 0) return std::to_string(value);
-  std::string digits = fmt::format("{:0{}}", value, decimals + 1);
-  digits.insert(digits.size() - decimals, ".");
-  digits.erase(digits.find_last_not_of('0') + 1);
-  if (digits.back() == '.') digits.pop_back();
-  return digits;
+std::string Key::text_of(double value) const {
+  return words ? std::string(split(words, ',')[static_cast<std::size_t>(value)])
+               : fmt::format("{}", value);
 }
 
 const Generator* find_generator(std::string_view name) {
@@ -89,20 +85,13 @@ long long Specification::parse_number(std::string_view text, const std::string& 
   return std::stoll(std::string(text));
 }
 
-long long Specification::parse_decimal(std::string_view text, const Key& key) const {
-  const std::size_t point = std::min(text.find('.'), text.size());
-  const std::string whole(text.substr(0, point));
-  std::string fraction(text.substr(std::min(point + 1, text.size())));
-  const std::string digits = whole + fraction;
-  const bool number = !digits.empty() && std::all_of(digits.begin(), digits.end(),
-                                                     [](char c) { return c >= '0' && c <= '9'; });
-  if (!number || fraction.size() > static_cast<std::size_t>(key.decimals) || whole.size() > 9) {
-    fail(fmt::format(
-        "{} must be a number such as 0.25, with up to {} digits after the point, not {}", key.name,
-        key.decimals, in_quotes(text)));
+double Specification::parse_decimal(std::string_view text, const Key& key) const {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    fail(fmt::format("{} must be a number such as 0.25, not {}", key.name, in_quotes(text)));
   }
-  fraction.resize(key.decimals, '0');
-  return parse_number(whole.empty() ? fraction : whole + fraction, key.name);
+  return number;
 }
 
 long long Specification::parse_word(std::string_view text, const Key& key) const {
@@ -144,10 +133,10 @@ void Specification::parse_key(std::string_view text) {
     if (key.name != name) continue;
     if (given_[k]) fail(fmt::format("{} is given twice", name));
     const std::string_view given = text.substr(equals + 1);
-    const long long value = key.words      ? parse_word(given, key)
-                            : key.decimals ? parse_decimal(given, key)
-                                           : parse_number(given, key.name);
-    if (value < key.low || value > key.high) {
+    const double value = key.words      ? static_cast<double>(parse_word(given, key))
+                         : key.is_whole ? static_cast<double>(parse_number(given, key.name))
+                                        : parse_decimal(given, key);
+    if (!(value >= key.low && value <= key.high)) {  // nor NaN
       fail(fmt::format("{} must be between {} and {}, not {}", key.name, key.text_of(key.low),
                        key.text_of(key.high), key.text_of(value)));
     }
@@ -173,15 +162,6 @@ void Specification::check_nonzeros(std::size_t count) const {
   if (count <= static_cast<std::size_t>(kMaxNonzeros)) return;
   fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
                    with_commas(kMaxNonzeros)));
-}
-
-double Specification::real(std::string_view key, double derived) const {
-  const long long value = get(key);
-  if (value == kDerived) return derived;
-  for (const Key& known : generator_->keys) {
-    if (known.name == key) return static_cast<double>(value) / std::pow(10.0, known.decimals);
-  }
-  return derived;
 }
 
 void Specification::check_size(double rows, double cols, double nnz, double more_bytes) const {

@@ -19,26 +19,21 @@
 namespace spmv {
 
 // The default of a key whose value follows from the sizes and other keys.
-inline constexpr long long kDerived = -1;
+inline constexpr double kDerived = -1;
 
 // `key=value` in a specification.
 struct Key {
   const char* name;
-  long long fallback;
-  long long low;
-  long long high;
+  double fallback;
+  double low;
+  double high;
   const char* meaning;
   // "drop,wrap": the key takes one of these words, and its value is the word's place, from 0.
   const char* words = nullptr;
-  // A number with a point and up to so many digits after it; the key's value, as fallback, low and
-  // high, is in units of the last of them.
-  int decimals = 0;
+  bool is_whole = true;
 
-  std::string text_of(long long value) const;
+  std::string text_of(double value) const;
 };
-
-inline constexpr int kRateDecimals = 6;
-inline constexpr long long kRateUnit = 1'000'000;
 
 // The positions of the nonzeros; values are filled in last, so that only they depend on T.
 struct Pattern {
@@ -81,18 +76,18 @@ class Specification {
   long long size(std::size_t which) const { return sizes_[which]; }
   std::uint64_t seed() const { return static_cast<std::uint64_t>(get("seed")); }
 
-  long long get(std::string_view key) const {
+  // Of a key that need not be whole.
+  double real(std::string_view key, double derived = 0) const {
     for (std::size_t k = 0; k < values_.size(); ++k) {
-      if (generator_->keys[k].name == key) return values_[k];
+      if (generator_->keys[k].name == key) return values_[k] == kDerived ? derived : values_[k];
     }
     throw std::logic_error(std::string(generator_->name) + " has no key " + std::string(key));
   }
+  long long get(std::string_view key) const { return static_cast<long long>(real(key, kDerived)); }
   long long get(std::string_view key, long long derived) const {
     const long long value = get(key);
     return value == kDerived ? derived : value;
   }
-  // Of a key with decimals.
-  double real(std::string_view key, double derived = 0) const;
 
   // The generator shall make no rows but [first, end). `of_whole`: the others are made, too, by
   // others, so that the matrix as a whole must have a size that can be used.
@@ -126,7 +121,7 @@ class Specification {
 
  private:
   long long parse_number(std::string_view text, const std::string& what) const;
-  long long parse_decimal(std::string_view text, const Key& key) const;
+  double parse_decimal(std::string_view text, const Key& key) const;
   long long parse_word(std::string_view text, const Key& key) const;
   void parse_sizes(std::string_view text);
   void parse_key(std::string_view text);
@@ -136,7 +131,7 @@ class Specification {
   std::size_t value_bytes_;
   std::uint64_t memory_limit_;
   std::vector<long long> sizes_;
-  std::vector<long long> values_;  // one for each of generator_->keys
+  std::vector<double> values_;  // one for each of generator_->keys
   std::vector<bool> given_;
   long long first_row_ = 0;
   long long end_row_ = -1;  // all
