@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -18,12 +17,6 @@ namespace {
 std::string percentage(double part, double whole) {
   const double percent = whole > 0 ? 100 * part / whole : 0;
   return percent > 0 && percent < 0.05 ? "<0.1 %" : fmt::format("{:.1f} %", percent);
-}
-
-std::string repeated(std::string_view text, Index times) {
-  std::string result;
-  for (Index k = 0; k < times; ++k) result += text;
-  return result;
 }
 
 // Breaks `text` after commas so that no line is longer than 80; lines after the first are indented.
@@ -102,7 +95,7 @@ void print_histogram(std::ostream& out, const Csr<double>& csr) {
     const auto eighths =
         static_cast<Index>(static_cast<long long>(bin.rows) * kBarWidth * 8 / most);
     constexpr std::array<const char*, 8> kPartial{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    std::string bar = repeated("█", eighths / 8) + kPartial[eighths % 8];
+    std::string bar = fmt::format("{:█<{}}{}", "", eighths / 8, kPartial[eighths % 8]);
     if (bar.empty() && bin.rows) bar = "▏";
     const std::string line = fmt::format("{:>14}{:>14}{:>12}      {}", label, with_commas(bin.rows),
                                          percentage(bin.nnz, csr.nnz()), bar);
@@ -205,7 +198,7 @@ void print_picture(std::ostream& out, const Csr<double>& csr) {
   if (csr.nnz() == 0) return;
   const PictureSize size = picture_size(csr);
   const Dots dots(csr, size);
-  const std::string edge = repeated("─", size.columns);
+  const std::string edge = fmt::format("{:─<{}}", "", size.columns);
   const std::string margin = "    ";
   out << '\n' << margin << "┌" << edge << "┐\n";
   for (Index line = 0; line < size.lines; ++line) {
