@@ -16,10 +16,12 @@
 namespace spmv {
 namespace {
 
-void check(cusparseStatus_t status, const char* what) {
+void check(cusparseStatus_t status, const std::string& call) {
   if (status == CUSPARSE_STATUS_SUCCESS) return;
-  throw device::DeviceError(std::string(what) + ": cuSPARSE: " + cusparseGetErrorString(status));
+  throw device::DeviceError(call.substr(0, call.find('(')) +
+                            ": cuSPARSE: " + cusparseGetErrorString(status));
 }
+#define CHECK(...) check(__VA_ARGS__, #__VA_ARGS__)
 
 template <typename T>
 constexpr cudaDataType kType = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
@@ -29,7 +31,7 @@ constexpr cudaDataType kType = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
 cusparseHandle_t library() {
   static const cusparseHandle_t handle = [] {
     cusparseHandle_t created = nullptr;
-    check(cusparseCreate(&created), "cusparseCreate");
+    CHECK(cusparseCreate(&created));
     return created;
   }();
   return handle;
@@ -51,7 +53,7 @@ class Cusparse : public Spmv<T> {
       throw Unsuitable("cuSPARSE takes no empty matrix");
     }
     // Its stream is still the one of the last product, which may be gone.
-    check(cusparseSetStream(library(), nullptr), "cusparseSetStream");
+    CHECK(cusparseSetStream(library(), nullptr));
   }
   ~Cusparse() override {
     if (x_) cusparseDestroyDnVec(x_);
@@ -62,17 +64,17 @@ class Cusparse : public Spmv<T> {
   void preprocess(cudaStream_t stream) override {
     // The vectors' descriptors need memory to point at; multiply() gives them the real one.
     device::Buffer<T> placeholder("placeholder", std::max(csr_.rows, csr_.cols));
-    check(cusparseCreateDnVec(&x_, csr_.cols, placeholder.data(), kType<T>), "cusparseCreateDnVec");
-    check(cusparseCreateDnVec(&y_, csr_.rows, placeholder.data(), kType<T>), "cusparseCreateDnVec");
-    check(cusparseSetStream(library(), stream), "cusparseSetStream");
+    CHECK(cusparseCreateDnVec(&x_, csr_.cols, placeholder.data(), kType<T>));
+    CHECK(cusparseCreateDnVec(&y_, csr_.rows, placeholder.data(), kType<T>));
+    CHECK(cusparseSetStream(library(), stream));
     analyse();
     device::check(cudaStreamSynchronize(stream), "preprocess");
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    check(cusparseSetStream(library(), stream), "cusparseSetStream");
-    check(cusparseDnVecSetValues(x_, const_cast<T*>(x)), "cusparseDnVecSetValues");
-    check(cusparseDnVecSetValues(y_, y), "cusparseDnVecSetValues");
+    CHECK(cusparseSetStream(library(), stream));
+    CHECK(cusparseDnVecSetValues(x_, const_cast<T*>(x)));
+    CHECK(cusparseDnVecSetValues(y_, y));
     launch(alpha, beta);
   }
   std::size_t matrix_bytes() const override { return matrix_bytes_; }
@@ -80,11 +82,10 @@ class Cusparse : public Spmv<T> {
  protected:
   // The matrix in CSR, which stays its owner's.
   void use(const device::DeviceCsr<T>& a) {
-    check(cusparseCreateCsr(&matrix_, a.rows, a.cols, a.nnz, unconst(a.row_offsets.data()),
+    CHECK(cusparseCreateCsr(&matrix_, a.rows, a.cols, a.nnz, unconst(a.row_offsets.data()),
                             unconst(a.column_indices.data()), unconst(a.values.data()),
                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                            kType<T>),
-          "cusparseCreateCsr");
+                            kType<T>));
     matrix_bytes_ = a.bytes();
   }
   // The workspace, and what the library wants to know of the matrix before the first product.
@@ -92,20 +93,17 @@ class Cusparse : public Spmv<T> {
     const T one = 1;
     const T zero = 0;
     std::size_t bytes = 0;
-    check(cusparseSpMV_bufferSize(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
-                                  &zero, y_, kType<T>, algorithm_, &bytes),
-          "cusparseSpMV_bufferSize");
+    CHECK(cusparseSpMV_bufferSize(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
+                                  &zero, y_, kType<T>, algorithm_, &bytes));
     work_ = device::Buffer<char>("cusparse_work", bytes);
     if (!preprocesses_) return;
-    check(cusparseSpMV_preprocess(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
-                                  &zero, y_, kType<T>, algorithm_, work_.data()),
-          "cusparseSpMV_preprocess");
+    CHECK(cusparseSpMV_preprocess(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
+                                  &zero, y_, kType<T>, algorithm_, work_.data()));
   }
   // One product, from x_ into y_.
   virtual void launch(T alpha, T beta) {
-    check(cusparseSpMV(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix_, x_, &beta, y_,
-                       kType<T>, algorithm_, work_.data()),
-          "cusparseSpMV");
+    CHECK(cusparseSpMV(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix_, x_, &beta, y_,
+                       kType<T>, algorithm_, work_.data()));
   }
 
   const device::DeviceCsr<T>& csr_;
@@ -147,19 +145,15 @@ class CusparseSpmvOp final : public CusparseCsr<T> {
   void analyse() override {
     constexpr auto kAsItStands = CUSPARSE_OPERATION_NON_TRANSPOSE;
     std::size_t bytes = 0;
-    check(cusparseSpMVOp_bufferSize(library(), kAsItStands, this->matrix_, this->x_, this->y_,
-                                    this->y_, kType<T>, algorithm_, &bytes),
-          "cusparseSpMVOp_bufferSize");
+    CHECK(cusparseSpMVOp_bufferSize(library(), kAsItStands, this->matrix_, this->x_, this->y_,
+                                    this->y_, kType<T>, algorithm_, &bytes));
     this->work_ = device::Buffer<char>("cusparse_work", bytes);
-    check(cusparseSpMVOp_createDescr(library(), &description_, kAsItStands, this->matrix_, this->x_,
-                                     this->y_, this->y_, kType<T>, algorithm_, this->work_.data()),
-          "cusparseSpMVOp_createDescr");
-    check(cusparseSpMVOp_createPlan(library(), description_, &plan_, nullptr, 0),
-          "cusparseSpMVOp_createPlan");
+    CHECK(cusparseSpMVOp_createDescr(library(), &description_, kAsItStands, this->matrix_, this->x_,
+                                     this->y_, this->y_, kType<T>, algorithm_, this->work_.data()));
+    CHECK(cusparseSpMVOp_createPlan(library(), description_, &plan_, nullptr, 0));
   }
   void launch(T alpha, T beta) override {
-    check(cusparseSpMVOp(library(), plan_, &alpha, &beta, this->x_, this->y_, this->y_),
-          "cusparseSpMVOp");
+    CHECK(cusparseSpMVOp(library(), plan_, &alpha, &beta, this->x_, this->y_, this->y_));
   }
 
  private:
@@ -176,13 +170,11 @@ class CusparseCoo final : public Cusparse<T> {
       : Cusparse<T>(problem, algorithm, preprocesses),
         row_indices_("row_indices", problem.csr.nnz) {
     const auto& a = problem.csr;
-    check(cusparseXcsr2coo(library(), a.row_offsets.data(), a.nnz, a.rows, row_indices_.data(),
-                           CUSPARSE_INDEX_BASE_ZERO),
-          "cusparseXcsr2coo");
-    check(cusparseCreateCoo(&this->matrix_, a.rows, a.cols, a.nnz, row_indices_.data(),
+    CHECK(cusparseXcsr2coo(library(), a.row_offsets.data(), a.nnz, a.rows, row_indices_.data(),
+                           CUSPARSE_INDEX_BASE_ZERO));
+    CHECK(cusparseCreateCoo(&this->matrix_, a.rows, a.cols, a.nnz, row_indices_.data(),
                             unconst(a.column_indices.data()), unconst(a.values.data()),
-                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<T>),
-          "cusparseCreateCoo");
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<T>));
     this->matrix_bytes_ = row_indices_.bytes() + a.column_indices.bytes() + a.values.bytes();
   }
 
@@ -224,11 +216,10 @@ class CusparseSell final : public Cusparse<T> {
     offsets_ = device::Buffer<Index>("sell_offsets", offsets);
     columns_ = device::Buffer<Index>("sell_columns", columns);
     values_ = device::Buffer<T>("sell_values", values);
-    check(cusparseCreateSlicedEll(&this->matrix_, a.rows, a.cols, a.nnz(), stored, slice,
+    CHECK(cusparseCreateSlicedEll(&this->matrix_, a.rows, a.cols, a.nnz(), stored, slice,
                                   offsets_.data(), columns_.data(), values_.data(),
                                   CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                                  kType<T>),
-          "cusparseCreateSlicedEll");
+                                  kType<T>));
     this->matrix_bytes_ = offsets_.bytes() + columns_.bytes() + values_.bytes();
   }
 
@@ -252,12 +243,11 @@ class CusparseBsr final : public Cusparse<T> {
     offsets_ = device::Buffer<Index>("bsr_offsets", bsr.row_offsets);
     columns_ = device::Buffer<Index>("bsr_columns", bsr.column_indices);
     values_ = device::Buffer<T>("bsr_values", bsr.values);
-    check(cusparseCreateBsr(&this->matrix_, a.rows / block_, a.cols / block_,
+    CHECK(cusparseCreateBsr(&this->matrix_, a.rows / block_, a.cols / block_,
                             static_cast<std::int64_t>(columns_.size()), block_, block_,
                             offsets_.data(), columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<T>,
-                            CUSPARSE_ORDER_ROW),
-          "cusparseCreateBsr");
+                            CUSPARSE_ORDER_ROW));
     this->matrix_bytes_ = offsets_.bytes() + columns_.bytes() + values_.bytes();
   }
   std::string choice() const override {
@@ -302,23 +292,20 @@ class CusparseSymmetric final : public Cusparse<T> {
   void analyse() override {
     const T one = 1;
     const T zero = 0;
-    check(cusparseSpMV_createDescr(&description_), "cusparseSpMV_createDescr");
+    CHECK(cusparseSpMV_createDescr(&description_));
     set(CUSPARSE_PARAM_OP, CUSPARSE_OPERATION_NON_TRANSPOSE);
     set(CUSPARSE_PARAM_ALG, CUSPARSE_SPMV_CSR_ALG1);
     std::size_t bytes = 0;
-    check(cusparseSpMVGeneric_bufferSize(library(), &one, this->matrix_, this->x_, &zero, this->y_,
-                                         this->y_, kType<T>, description_, &bytes),
-          "cusparseSpMVGeneric_bufferSize");
+    CHECK(cusparseSpMVGeneric_bufferSize(library(), &one, this->matrix_, this->x_, &zero, this->y_,
+                                         this->y_, kType<T>, description_, &bytes));
     this->work_ = device::Buffer<char>("cusparse_work", bytes);
     set<void*>(CUSPARSE_PARAM_BUFFER, this->work_.data());
-    check(cusparseSpMVGeneric_preprocess(library(), &one, this->matrix_, this->x_, &zero, this->y_,
-                                         this->y_, kType<T>, description_),
-          "cusparseSpMVGeneric_preprocess");
+    CHECK(cusparseSpMVGeneric_preprocess(library(), &one, this->matrix_, this->x_, &zero, this->y_,
+                                         this->y_, kType<T>, description_));
   }
   void launch(T alpha, T beta) override {
-    check(cusparseSpMVGeneric(library(), &alpha, this->matrix_, this->x_, &beta, this->y_, this->y_,
-                              kType<T>, description_),
-          "cusparseSpMVGeneric");
+    CHECK(cusparseSpMVGeneric(library(), &alpha, this->matrix_, this->x_, &beta, this->y_, this->y_,
+                              kType<T>, description_));
   }
 
  private:
@@ -340,13 +327,11 @@ class CusparseSymmetric final : public Cusparse<T> {
   }
   template <typename Value>
   void describe(cusparseSpMatAttribute_t attribute, Value value) {
-    check(cusparseSpMatSetAttribute(this->matrix_, attribute, &value, sizeof value),
-          "cusparseSpMatSetAttribute");
+    CHECK(cusparseSpMatSetAttribute(this->matrix_, attribute, &value, sizeof value));
   }
   template <typename Value>
   void set(cusparseApiParam_t parameter, Value value) {
-    check(cusparseSpMVDescrSetParam(description_, parameter, &value, sizeof value),
-          "cusparseSpMVDescrSetParam");
+    CHECK(cusparseSpMVDescrSetParam(description_, parameter, &value, sizeof value));
   }
 
   device::DeviceCsr<T> half_;

@@ -14,12 +14,13 @@
 namespace spmv {
 namespace {
 
-void check_mkl(sparse_status_t status, const char* call) {
+void check(sparse_status_t status, const std::string& call) {
   if (status == SPARSE_STATUS_SUCCESS) return;
-  throw std::runtime_error(std::string("oneMKL: ") + call + " ended with status " +
+  throw std::runtime_error("oneMKL: " + call.substr(0, call.find('(')) + " ended with status " +
                            std::to_string(static_cast<int>(status)) +
                            " (sparse_status_t of mkl_spblas.h)");
 }
+#define CHECK(...) check(__VA_ARGS__, #__VA_ARGS__)
 
 constexpr matrix_descr kGeneral{SPARSE_MATRIX_TYPE_GENERAL, SPARSE_FILL_MODE_LOWER,
                                 SPARSE_DIAG_NON_UNIT};
@@ -37,13 +38,11 @@ class MklHandle {
     const auto columns = const_cast<Index*>(a.column_indices.data());
     const auto values = const_cast<T*>(a.values.data());
     if constexpr (sizeof(T) == 4) {
-      check_mkl(mkl_sparse_s_create_csr(&handle_, SPARSE_INDEX_BASE_ZERO, a.rows, a.cols, offsets,
-                                        offsets + 1, columns, values),
-                "mkl_sparse_s_create_csr");
+      CHECK(mkl_sparse_s_create_csr(&handle_, SPARSE_INDEX_BASE_ZERO, a.rows, a.cols, offsets,
+                                    offsets + 1, columns, values));
     } else {
-      check_mkl(mkl_sparse_d_create_csr(&handle_, SPARSE_INDEX_BASE_ZERO, a.rows, a.cols, offsets,
-                                        offsets + 1, columns, values),
-                "mkl_sparse_d_create_csr");
+      CHECK(mkl_sparse_d_create_csr(&handle_, SPARSE_INDEX_BASE_ZERO, a.rows, a.cols, offsets,
+                                    offsets + 1, columns, values));
     }
   }
   ~MklHandle() {
@@ -67,9 +66,8 @@ class MklCsr final : public Spmv<T> {
   // told of as many products as a solver makes.
   void preprocess(cudaStream_t) override {
     if (!handle_.get()) return;
-    check_mkl(mkl_sparse_set_mv_hint(handle_.get(), SPARSE_OPERATION_NON_TRANSPOSE, kGeneral, 1000),
-              "mkl_sparse_set_mv_hint");
-    check_mkl(mkl_sparse_optimize(handle_.get()), "mkl_sparse_optimize");
+    CHECK(mkl_sparse_set_mv_hint(handle_.get(), SPARSE_OPERATION_NON_TRANSPOSE, kGeneral, 1000));
+    CHECK(mkl_sparse_optimize(handle_.get()));
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t) override {
@@ -77,13 +75,11 @@ class MklCsr final : public Spmv<T> {
       std::for_each(y, y + a_.rows,
                     [beta](T& entry) { entry = beta == T{0} ? T{0} : beta * entry; });
     } else if constexpr (sizeof(T) == 4) {
-      check_mkl(mkl_sparse_s_mv(SPARSE_OPERATION_NON_TRANSPOSE, alpha, handle_.get(), kGeneral, x,
-                                beta, y),
-                "mkl_sparse_s_mv");
+      CHECK(mkl_sparse_s_mv(SPARSE_OPERATION_NON_TRANSPOSE, alpha, handle_.get(), kGeneral, x, beta,
+                            y));
     } else {
-      check_mkl(mkl_sparse_d_mv(SPARSE_OPERATION_NON_TRANSPOSE, alpha, handle_.get(), kGeneral, x,
-                                beta, y),
-                "mkl_sparse_d_mv");
+      CHECK(mkl_sparse_d_mv(SPARSE_OPERATION_NON_TRANSPOSE, alpha, handle_.get(), kGeneral, x, beta,
+                            y));
     }
   }
 
@@ -101,8 +97,7 @@ void open_mkl() {
   const MklHandle<double> handle(one);
   const double x = 1;
   double y = 0;
-  check_mkl(mkl_sparse_d_mv(SPARSE_OPERATION_NON_TRANSPOSE, 1, handle.get(), kGeneral, &x, 0, &y),
-            "mkl_sparse_d_mv");
+  CHECK(mkl_sparse_d_mv(SPARSE_OPERATION_NON_TRANSPOSE, 1, handle.get(), kGeneral, &x, 0, &y));
 }
 
 [[maybe_unused]] const bool registered = add_kernel(
