@@ -192,7 +192,7 @@ test-notebook:  ## execute it and compare
 	@common/build/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
 
 test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
-	@python3 common/pages/run_commands.py $(ARGS)
+	@python3 common/pages/run_commands.py
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of the pages: make test-commands
 
-    run_commands.py          runs them on the CPU backend; a line per command, exit 1 if one fails
-    run_commands.py --list   only prints them, with what becomes of each
-
+Each is run on the CPU backend; a line per command, exit 1 if one fails.
 A command is a line of indented code, or a span of code that begins with make or python3, of a
 Markdown page. Those that stand in an <!-- output --> block are left to `make readmes ARGS=--check`,
 those of ELSEWHERE to what it names. In all others, names of files that the reader is to have
@@ -11,7 +9,6 @@ those of ELSEWHERE to what it names. In all others, names of files that the read
 for an added step is run as it stands, with the kernel shown above it.
 """
 
-import argparse
 import gzip
 import os
 import re
@@ -158,9 +155,6 @@ def run_recipe():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--list", action="store_true", help="run nothing")
-    arguments = parser.parse_args()
     texts = {page: page.read_text(encoding="utf-8") for page in pages(ROOT) if page.suffix == ".md"}
     outputs = sum(map(OUTPUT.findall, texts.values()), [])
     shown = {" ".join(command.split()) for command in outputs}
@@ -175,9 +169,7 @@ def main():
                     continue
                 start, why = time.monotonic(), elsewhere(command, shown)
                 done[command] = why
-                if why or arguments.list:
-                    if arguments.list:
-                        print(f"{page.relative_to(ROOT)}: {command}\n    {why or 'run here'}")
+                if why:
                     continue
                 wrong = run(prepared(command, names, targets))
                 failed += bool(wrong)
@@ -185,12 +177,11 @@ def main():
                 print(f"{'FAILED' if wrong else 'ok':6} {took}  {command}", flush=True)
                 if wrong:
                     print(f"{page.relative_to(ROOT)}: {wrong}", file=sys.stderr)
-    if not arguments.list:
-        wrong = run_recipe()
-        failed += bool(wrong)
-        print(f"{'FAILED' if wrong else 'ok':6} the recipe for an added step\n{wrong}")
+    wrong = run_recipe()
+    failed += bool(wrong)
+    print(f"{'FAILED' if wrong else 'ok':6} the recipe for an added step\n{wrong}")
     others = sum(map(bool, done.values()))
-    ours = len(done) - others + (not arguments.list)  # the recipe, too
+    ours = len(done) - others + 1  # the recipe, too
     print(f"{ours - failed} passed, {failed} failed; {others} elsewhere")
     return 1 if failed else 0
 
