@@ -16,9 +16,6 @@ stand in a generated block of the same page, those that the page declares not to
 
 Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must
 the heading that an anchor names.
-
-No line of text begins with a comment: to Markdown that is a block of HTML, which ends the paragraph
-before it, and whose own line is not read as Markdown. Put a word of the sentence in front of it.
 """
 
 import re
@@ -41,7 +38,6 @@ TABLE_COLUMNS = 8  # in pages with a limit
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
-COMMENT_FIRST = re.compile(r"^ *(?:(?:[-*+>]|\d+[.)]) +)*<!--(?s:.*?)-->", re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 
 # A number or several of one unit. "times" and "x" count where they compare, not where they count
@@ -162,18 +158,6 @@ def unbound_numbers(text):
             yield line + 1, " ".join(match[0].split())
 
 
-def comments_in_text(text):
-    """Line numbers of comments that begin a line of text, or stand between two lines of one
-    paragraph."""
-    seen = FENCE.sub(blank, text)
-    for match in COMMENT_FIRST.finditer(seen):
-        before = seen[: match.start()].splitlines()[-1:] or [""]
-        rest, after, *_ = [*seen[match.end() :].split("\n", 2), ""]
-        between = all(line.strip() and not line.startswith(("|", "<")) for line in (*before, after))
-        if COMMENT.sub("", rest).strip() or between:
-            yield seen.count("\n", 0, match.start()) + 1
-
-
 def faults(path, root):
     """What is wrong with a page, a text per fault."""
     text = path.read_text(encoding="utf-8")
@@ -183,8 +167,6 @@ def faults(path, root):
             yield f"{name}:{number}: '{figure}' is bound to nothing that keeps it up to date; common/pages/sentences.py tells how"
     for number, fault in link_faults(path, text):
         yield f"{name}:{number}: {fault}"
-    for number in comments_in_text(text) if path.suffix == ".md" else ():
-        yield f"{name}:{number}: a comment begins the line, which breaks the paragraph; begin it with a word of the sentence"
     if limits_of(name)[0] is None:
         return
     how = "shorten it, or collapse detail in <details>"

@@ -46,30 +46,6 @@ class Pages(unittest.TestCase):
         faults = self.faults(page, **{"01_step__b.md": "# X\n# [X](y)\n```\n# in code\n```\n"})
         self.assertEqual(faults, ["01_step/README.md:3: this page has no heading #that"])
 
-    def test_comments_that_break_a_paragraph(self):
-        for text in (
-            "a\n<!-- = x -->5<!--/--> b",
-            "<!-- = x -->5<!--/--> b",
-            "- a\n  <!-- constant: x -->5<!--/-->",
-            "1. <!-- = x -->5<!--/-->",
-            "a\n<!-- why -->\nb",
-            "a <!-- = x -->5\n<!--/--> b",
-            "<details>\n\n<!-- = x\ny -->5<!--/-->\n",
-        ):
-            self.assertEqual(len(list(c.comments_in_text(text))), 1, text)
-        for text in (
-            "a <!-- = x -->5<!--/--> b",
-            "a <!-- = x\ny -->5<!--/--> b",
-            "a:\n\n<!-- output: x -->\n```text\nb\n```\n<!-- end -->\n\nc",
-            "| a |\n<!-- end -->\n</details>",
-            "a\n<!-- table: x\ny -->\n\n| a |\n\n<!-- end -->\n",
-            "```text\na\n<!-- b -->c\n```",
-            "`<!-- a -->` b",
-        ):
-            self.assertEqual(list(c.comments_in_text(text)), [], text)
-        fault = self.faults("a\n<!-- = x -->5<!--/--> b")[0]
-        self.assertIn("01_step/README.md:2: a comment begins the line", fault)
-
     def unbound(self, text):
         return [figure for _, figure in c.unbound_numbers(text)]
 
