@@ -443,12 +443,3 @@ class Pages(test_watch.Scratch):
         for unfold in ("$('live').open", "$('live').open = true"):
             self.look(unfold)
             self.assertEqual(self.look("document.documentElement.scrollWidth"), 390)
-
-    def test_print_keeps_colours(self):
-        self.opens("stencil2d:6x5", ["csr_scalar"])
-        self.browser.call("Emulation.setEmulatedMedia", media="print")
-        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="")
-        style = "getComputedStyle(document.querySelector('.lane'))"
-        self.assertEqual(self.look(f"{style}.printColorAdjust"), "exact")
-        self.assertFalse(self.look("$('bar').checkVisibility()"))
-        self.assertTrue(self.look("panes[0].lanesCard.checkVisibility()"))
