@@ -629,21 +629,17 @@ class Pane {
   // The rows and columns to enlarge: around the nonzeros of now, else where it was.
   partOf(now) {
     const {rows, columns, column_indices: indices} = this.run.matrix;
-    const fit = (values, count, least, most) => {
-      let low = Math.min(...values) - 2, high = Math.max(...values) + 3;
-      const missing = Math.max(0, least - (high - low));
-      low -= missing >> 1;
-      high = Math.min(low + most, high + (missing + 1 >> 1));
-      if (low < 0) [low, high] = [0, high - low];
-      if (high > count) [low, high] = [Math.max(0, low - (high - count)), count];
-      return [low, high];
+    const around = (values, count, room) => {
+      const middle = (Math.min(...values) + Math.max(...values)) >> 1;
+      const low = Math.max(0, Math.min(middle - room / 2, count - room));
+      return [low, Math.min(count, low + room)];
     };
-    if (now.length)
+    if (now.length || !this.part)
       this.part = [
-        ...fit(now.map(([, k]) => this.run.rowOf[k]), rows, 16, 64),
-        ...fit(now.map(([, k]) => indices[k]), columns, 32, 128)
+        ...around(now.length ? now.map(([, k]) => this.run.rowOf[k]) : [0], rows, 40),
+        ...around(now.length ? now.map(([, k]) => indices[k]) : [0], columns, 80)
       ];
-    return this.part || [0, Math.min(rows, 24), 0, Math.min(columns, 48)];
+    return this.part;
   }
 
   drawPart(pen, now, x, y, cell, [top, bottom, left, right]) {
