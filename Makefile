@@ -40,9 +40,10 @@ BROKEN := $(OUT)/broken/spmv
 $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.cu)
 	$(link)
 
-# The examples of step 06's public header, linked as everything is.
+# The examples of step 06's public header, linked as everything is; and what compares it with cuSPARSE, on GPUs.
 EXAMPLES := $(OUT)/conjugate_gradients $(OUT)/first_product
-$(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/%.cu)
+BESIDE := $(if $(filter cuda,$(BACKEND)),$(OUT)/beside_cusparse)
+$(EXAMPLES) $(BESIDE): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/%.cu)
 	$(link)
 
 .PHONY: help setup size run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
@@ -140,7 +141,7 @@ MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/m
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
-build-programs: $(SPMV) $(EXAMPLES) $(call object,$(C_INTERFACE)) $(if $(HAVE_MPI),$(SPMV_MPI))
+build-programs: $(SPMV) $(EXAMPLES) $(BESIDE) $(call object,$(C_INTERFACE)) $(if $(HAVE_MPI),$(SPMV_MPI))
 
 # What clang++ would be told on the CPU backend: tools that read the file do not know all of g++'s options, nor nvcc's.
 compile_commands:  ## build/compile_commands.json, for clangd, clang-tidy and editors

@@ -55,9 +55,6 @@ holds 'the library with a C interface compiles' "$nvcc" -std=c++17 -O0 -Werror a
   "$here/c_interface.cu" -o "$scratch/libspmv_one_pass.so"
 holds 'its header is C' "${CC:-gcc}" -std=c99 -Wall -Werror -fsyntax-only -x c - <<<'#include "'"$here"'/c_interface.h"'
 
-holds 'the example beside cuSPARSE compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings \
-  "$here/example/beside_cusparse.cu" -o "$scratch/beside" -lcusparse
-
 if command -v cmake >/dev/null; then
   # project NAME HOW-IT-IS-FOUND CMAKE-OPTION...: configures and builds with the target.
   project() {

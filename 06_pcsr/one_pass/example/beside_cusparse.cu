@@ -1,234 +1,216 @@
 // Products with 2, 4 and 8 vectors and with the transpose, timed beside what cuSPARSE has for them.
 //
-//   nvcc -O2 -std=c++17 -arch=native -o beside_cusparse beside_cusparse.cu -lcusparse
-//   ./beside_cusparse [f32 | f64]                the 5-point stencil on a 1000 x 1000 grid
-//   ./beside_cusparse [f32 | f64] matrix.mtx     a symmetric matrix (Matrix Market)
+//   make build BACKEND=cuda && build/cuda/beside_cusparse f64 stencil2d:1000x1000   (or f32, a
+//   file)
 //
-// Microseconds per call in a row of 200, caches warm; cuSPARSE's best of its CSR algorithms, after
-// its preprocess. Every result is compared with the host's before it is timed. The rows of the
-// matrix are scaled, so that it is not its own transpose.
-#include <cuda_runtime.h>
+// Microseconds per call, back to back, caches warm; cuSPARSE's best of its CSR algorithms, after
+// its preprocess. Every result is verified before it is timed. The rows of the matrix are scaled,
+// so that it is not its own transpose.
 #include <cusparse.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <functional>
 #include <limits>
+#include <stdexcept>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../spmv/one_pass.cuh"
-#include "matrix.hpp"
+#include "device/csr.hpp"
+#include "harness/measure.hpp"
+#include "harness/verify.hpp"
+#include "sparse/convert.hpp"
+#include "sparse/load.hpp"
 
-static void check(cusparseStatus_t status, const char* what) {
+namespace spmv {
+namespace {
+
+using device::Buffer;
+using device::check;
+
+void check(cusparseStatus_t status, const char* what) {
   if (status == CUSPARSE_STATUS_SUCCESS) return;
-  std::fprintf(stderr, "error: %s: %s\n", what, cusparseGetErrorString(status));
-  std::exit(1);
+  throw device::DeviceError(std::string(what) + ": " + cusparseGetErrorString(status));
 }
 
-static double microseconds(const std::function<void()>& call) {
-  constexpr int kCalls = 200;
-  cudaEvent_t begin = nullptr;
-  cudaEvent_t end = nullptr;
-  check(cudaEventCreate(&begin), "event");
-  check(cudaEventCreate(&end), "event");
-  std::vector<double> times;
-  for (int batch = 0; batch < 8; ++batch) {  // the first warms up
-    check(cudaEventRecord(begin), "event");
-    for (int i = 0; i < kCalls; ++i) call();
-    check(cudaEventRecord(end), "event");
-    check(cudaEventSynchronize(end), "calls");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin, end), "event");
-    if (batch > 0) times.push_back(1000.0 * milliseconds / kCalls);
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
-// y = A X on the host with the sum of each row's absolute products, of which rounding is a part.
-// `vectors` columns of X lie side by side; with `transposed`, y = A^T x.
-struct HostProduct {
-  std::vector<double> y, bound;
-};
+// Throws unless Y = A X. The vectors are the columns of X and Y, which are row-major.
 template <typename T>
-static HostProduct host_product(const Csr& a, const std::vector<T>& x, int vectors,
-                                bool transposed) {
-  const std::size_t count = static_cast<std::size_t>(a.rows) * vectors;
-  HostProduct product{std::vector<double>(count), std::vector<double>(count)};
-  for (int row = 0; row < a.rows; ++row) {
-    for (int k = a.offsets[row]; k < a.offsets[row + 1]; ++k) {
-      const std::size_t to = transposed ? a.columns[k] : row;
-      const std::size_t from = transposed ? row : a.columns[k];
-      for (int v = 0; v < vectors; ++v) {
-        const double term = double{static_cast<T>(a.values[k])} * x[from * vectors + v];
-        product.y[to * vectors + v] += term;
-        product.bound[to * vectors + v] += std::fabs(term);
-      }
-    }
-  }
-  return product;
-}
-
-template <typename T>
-static void compare(const T* y, const HostProduct& expected, const char* whose) {
-  std::vector<T> ours(expected.y.size());
-  check(cudaMemcpy(ours.data(), y, ours.size() * sizeof(T), cudaMemcpyDeviceToHost), "copy");
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    const double most = 100 * std::numeric_limits<T>::epsilon() * expected.bound[i];
-    if (std::fabs(ours[i] - expected.y[i]) <= most) continue;
-    std::fprintf(stderr, "error: %s: y[%zu] is %g, not %g\n", whose, i, double{ours[i]},
-                 expected.y[i]);
-    std::exit(1);
+void verify_columns(const Csr<T>& a, int vectors, const std::vector<T>& x, const Buffer<T>& y,
+                    const std::string& whose) {
+  const std::vector<T> got = y.download();
+  for (int v = 0; v < vectors; ++v) {
+    const auto column = [&](const std::vector<T>& all, Index count) {
+      std::vector<T> one(count);
+      for (Index i = 0; i < count; ++i) one[i] = all[static_cast<std::size_t>(i) * vectors + v];
+      return one;
+    };
+    const Reference reference = make_reference(a, T{1}, column(x, a.cols), T{0}, {});
+    const Verdict verdict = verify(column(got, a.rows), reference);
+    if (!verdict.ok) throw std::runtime_error(whose + ": " + verdict.describe());
   }
 }
 
-// The best time of cuSPARSE's algorithms; call(stage, argument): asks for bytes, prepares,
-// multiplies.
-enum class Stage { kBytes, kPrepare, kMultiply };
-template <typename T, typename Algorithm, typename Call>
-static double best_of_cusparse(const T* y, const HostProduct& expected,
-                               const std::vector<Algorithm>& algorithms, const Call& call) {
+double microseconds(const device::Stream& stream, const Launch& launch) {
+  return 1e3 * time_warm(stream, launch).median;
+}
+
+// The same, after one product, of which verify_result(name) throws if it is wrong.
+template <typename Verify>
+double microseconds(const device::Stream& stream, const char* name, const Verify& verify_result,
+                    const Launch& launch) {
+  launch(stream.get());
+  stream.synchronize();
+  verify_result(name);
+  return microseconds(stream, launch);
+}
+
+// The best time of cuSPARSE's algorithms; call(function, algorithm, last): calls one of the three
+// functions, which have the same parameters but for the last.
+template <typename Algorithm, typename Verify, typename Call, typename BytesOf, typename Function>
+double best_of_cusparse(const device::Stream& stream, const std::vector<Algorithm>& algorithms,
+                        const Verify& verify_result, const Call& call, BytesOf bytes_of,
+                        Function prepare, Function multiply) {
   double best = std::numeric_limits<double>::infinity();
   for (const Algorithm algorithm : algorithms) {
     std::size_t bytes = 0;
-    void* workspace = nullptr;
-    check(call(algorithm, Stage::kBytes, &bytes), "cuSPARSE");
-    check(cudaMalloc(&workspace, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
-    check(call(algorithm, Stage::kPrepare, workspace), "cuSPARSE");
-    const auto multiply = [&] { check(call(algorithm, Stage::kMultiply, workspace), "cuSPARSE"); };
-    multiply();
-    compare(y, expected, "cuSPARSE");
-    best = std::min(best, microseconds(multiply));
-    check(cudaFree(workspace), "cudaFree");
+    check(call(bytes_of, algorithm, &bytes), "cuSPARSE");
+    Buffer<char> workspace("workspace", bytes);
+    check(call(prepare, algorithm, workspace.data()), "cuSPARSE");
+    const double time = microseconds(stream, "cuSPARSE", verify_result, [&](cudaStream_t) {
+      check(call(multiply, algorithm, workspace.data()), "cuSPARSE");
+    });
+    best = std::min(best, time);
   }
   return best;
 }
 
 template <typename T>
-static void measure(const Csr& a) {
+void measure(const std::string& spec) {
   constexpr int kMost = 8;
-  constexpr cudaDataType kType = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
-  const int n = a.rows;
-  const int nnz = static_cast<int>(a.values.size());
-  int* offsets = device(a.offsets);
-  int* columns = device(a.columns);
-  T* values = device(std::vector<T>(a.values.begin(), a.values.end()));
-  std::vector<T> random(std::size_t{kMost} * n);
-  for (std::size_t i = 0; i < random.size(); ++i) random[i] = static_cast<T>(std::sin(1.0 + i));
-  T* x = device(random);
-  T* y = device(random);
+  constexpr cudaDataType kType = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+  Csr<T> a = load_matrix<T>(spec).csr;
+  for (Index row = 0; row < a.rows; ++row) {
+    for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) a.values[k] *= 1 + row % 7;
+  }
+  Coo<T> triplets = to_coo(a);
+  std::swap(triplets.rows, triplets.cols);
+  std::swap(triplets.row_indices, triplets.column_indices);
+  const Csr<T> a_transposed = to_csr(triplets);
+  const device::DeviceCsr<T> on_device(a);
+  const T* const values = on_device.values.data();
+  const std::size_t elements = std::size_t{kMost} * std::max(a.rows, a.cols);
+  const std::vector<T> x_host = test_vector<T>(elements, 1);
+  Buffer<T> x("x", x_host);
+  Buffer<T> y("y", elements);
+  const device::Stream stream;
   const T one = 1;
   const T zero = 0;
 
-  spmv::OnePassOptions options;
+  OnePassOptions options;
   options.most_vectors = kMost;
-  spmv::OnePassPlan<T> plan;
-  const spmv::CsrPattern pattern = {n, n, nnz, offsets, columns};
+  OnePassPlan<T> plan;
+  const CsrPattern pattern{a.rows, a.cols, a.nnz(), on_device.row_offsets.data(),
+                           on_device.column_indices.data()};
   check(plan.create(pattern, options), "plan");
-  check(plan.prepare(nullptr), "prepare");
-
+  check(plan.prepare(stream.get()), "prepare");
   cusparseHandle_t library = nullptr;
   cusparseSpMatDescr_t matrix = nullptr;
   check(cusparseCreate(&library), "cuSPARSE");
-  check(cusparseCreateCsr(&matrix, n, n, nnz, offsets, columns, values, CUSPARSE_INDEX_32I,
-                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType),
+  check(cusparseSetStream(library, stream.get()), "cuSPARSE");
+  check(cusparseCreateCsr(&matrix, a.rows, a.cols, a.nnz(), const_cast<Index*>(pattern.row_offsets),
+                          const_cast<Index*>(pattern.column_indices), const_cast<T*>(values),
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType),
         "matrix");
-  std::printf("%d rows, %d nonzeros, %s\nvectors   one by one   several   cuSPARSE\n", n, nnz,
-              kType == CUDA_R_32F ? "f32" : "f64");
+  std::printf("%d rows, %d nonzeros, %s\nvectors   one by one   several   cuSPARSE\n", a.rows,
+              a.nnz(), sizeof(T) == 4 ? "f32" : "f64");
   for (const int vectors : {2, 4, 8}) {
-    const HostProduct expected = host_product(a, random, vectors, false);
-    const auto several = [&] {
-      check(plan.multiply_several(vectors, one, values, x, zero, y, nullptr), "product");
+    const auto verify_several = [&](const char* whose) {
+      verify_columns(a, vectors, x_host, y, whose);
     };
-    const auto one_by_one = [&] {  // each vector dense, which costs least
-      for (int v = 0; v < vectors; ++v) {
-        check(plan.multiply(one, values, x + 1LL * v * n, zero, y + 1LL * v * n, nullptr),
+    const double several =
+        microseconds(stream, "several", verify_several, [&](cudaStream_t its_stream) {
+          check(plan.multiply_several(vectors, one, values, x.data(), zero, y.data(), its_stream),
+                "product");
+        });
+    const double one_by_one = microseconds(stream, [&](cudaStream_t its_stream) {
+      for (int v = 0; v < vectors; ++v) {  // each vector dense, which costs least
+        check(plan.multiply(one, values, x.data() + std::size_t{1} * v * a.cols, zero,
+                            y.data() + std::size_t{1} * v * a.rows, its_stream),
               "product");
       }
-    };
-    several();
-    compare(y, expected, "several");
+    });
     cusparseDnMatDescr_t x_matrix = nullptr;
     cusparseDnMatDescr_t y_matrix = nullptr;
-    check(cusparseCreateDnMat(&x_matrix, n, vectors, vectors, x, kType, CUSPARSE_ORDER_ROW), "X");
-    check(cusparseCreateDnMat(&y_matrix, n, vectors, vectors, y, kType, CUSPARSE_ORDER_ROW), "Y");
-    const std::vector<cusparseSpMMAlg_t> algorithms = {CUSPARSE_SPMM_CSR_ALG2,
-                                                       CUSPARSE_SPMM_CSR_ALG3};
+    constexpr auto kOrder = CUSPARSE_ORDER_ROW;
+    check(cusparseCreateDnMat(&x_matrix, a.cols, vectors, vectors, x.data(), kType, kOrder), "X");
+    check(cusparseCreateDnMat(&y_matrix, a.rows, vectors, vectors, y.data(), kType, kOrder), "Y");
     const double theirs = best_of_cusparse(
-        y, expected, algorithms, [&](cusparseSpMMAlg_t algorithm, Stage stage, void* argument) {
-          const auto with = [&](const auto& function, auto* last) {
-            return function(library, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                            CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x_matrix, &zero,
-                            y_matrix, kType, algorithm, last);
-          };
-          if (stage == Stage::kBytes)
-            return with(cusparseSpMM_bufferSize, static_cast<std::size_t*>(argument));
-          return with(stage == Stage::kPrepare ? cusparseSpMM_preprocess : cusparseSpMM, argument);
-        });
-    std::printf("%7d %12.2f %9.2f %10.2f\n", vectors, microseconds(one_by_one),
-                microseconds(several), theirs);
+        stream, std::vector{CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3}, verify_several,
+        [&](auto function, cusparseSpMMAlg_t algorithm, auto* last) {
+          return function(library, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, x_matrix, &zero, y_matrix,
+                          kType, algorithm, last);
+        },
+        cusparseSpMM_bufferSize, cusparseSpMM_preprocess, cusparseSpMM);
+    std::printf("%7d %12.2f %9.2f %10.2f\n", vectors, one_by_one, several, theirs);
   }
 
-  const HostProduct expected = host_product(a, random, 1, true);
-  const auto atomics = [&] {
-    check(plan.multiply_transposed(one, values, x, zero, y, nullptr), "transposed product");
+  const auto verify_transposed = [&](const char* whose) {
+    verify_columns(a_transposed, 1, x_host, y, whose);
   };
-  atomics();
-  compare(y, expected, "transposed");
-
-  T* transposed_values = device(std::vector<T>(nnz));
-  spmv::OnePassTranspose transpose;
-  spmv::OnePassPlan<T> plan_of_transpose;
+  const double atomics =
+      microseconds(stream, "atomics", verify_transposed, [&](cudaStream_t its_stream) {
+        check(plan.multiply_transposed(one, values, x.data(), zero, y.data(), its_stream),
+              "product");
+      });
+  Buffer<T> transposed_values("transposed values", a.values.size());
+  OnePassTranspose transpose;
+  OnePassPlan<T> plan_of_transpose;
   double built = 0;
   for (int time = 0; time < 2; ++time) {  // the first loads kernels
-    check(cudaDeviceSynchronize(), "wait");
     const auto begin = std::chrono::steady_clock::now();
-    check(transpose.create(pattern, nullptr), "transpose");
-    check(transpose.gather(values, transposed_values, nullptr), "gather");
+    check(transpose.create(pattern, stream.get()), "transpose");
+    check(transpose.gather(values, transposed_values.data(), stream.get()), "gather");
     check(plan_of_transpose.create(transpose.pattern()), "plan");
-    check(plan_of_transpose.prepare(nullptr), "prepare");
-    check(cudaDeviceSynchronize(), "wait");
+    check(plan_of_transpose.prepare(stream.get()), "prepare");  // waits
     built =
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   }
-  const auto by_transpose = [&] {
-    check(plan_of_transpose.multiply(one, transposed_values, x, zero, y, nullptr), "product");
-  };
-  by_transpose();
-  compare(y, expected, "by the transpose");
-
+  const double by_transpose =
+      microseconds(stream, "by the transpose", verify_transposed, [&](cudaStream_t its_stream) {
+        check(plan_of_transpose.multiply(one, transposed_values.data(), x.data(), zero, y.data(),
+                                         its_stream),
+              "product");
+      });
   cusparseDnVecDescr_t x_vector = nullptr;
   cusparseDnVecDescr_t y_vector = nullptr;
-  check(cusparseCreateDnVec(&x_vector, n, x, kType), "x");
-  check(cusparseCreateDnVec(&y_vector, n, y, kType), "y");
-  const std::vector<cusparseSpMVAlg_t> algorithms = {CUSPARSE_SPMV_CSR_ALG1,
-                                                     CUSPARSE_SPMV_CSR_ALG2};
+  check(cusparseCreateDnVec(&x_vector, a.rows, x.data(), kType), "x");
+  check(cusparseCreateDnVec(&y_vector, a.cols, y.data(), kType), "y");
   const double theirs = best_of_cusparse(
-      y, expected, algorithms, [&](cusparseSpMVAlg_t algorithm, Stage stage, void* argument) {
-        const auto with = [&](const auto& function, auto* last) {
-          return function(library, CUSPARSE_OPERATION_TRANSPOSE, &one, matrix, x_vector, &zero,
-                          y_vector, kType, algorithm, last);
-        };
-        if (stage == Stage::kBytes)
-          return with(cusparseSpMV_bufferSize, static_cast<std::size_t*>(argument));
-        return with(stage == Stage::kPrepare ? cusparseSpMV_preprocess : cusparseSpMV, argument);
-      });
+      stream, std::vector{CUSPARSE_SPMV_CSR_ALG1, CUSPARSE_SPMV_CSR_ALG2}, verify_transposed,
+      [&](auto function, cusparseSpMVAlg_t algorithm, auto* last) {
+        return function(library, CUSPARSE_OPERATION_TRANSPOSE, &one, matrix, x_vector, &zero,
+                        y_vector, kType, algorithm, last);
+      },
+      cusparseSpMV_bufferSize, cusparseSpMV_preprocess, cusparseSpMV);
   std::printf("transposed: atomics %.2f, by its transpose %.2f (built in %.0f), cuSPARSE %.2f\n",
-              microseconds(atomics), microseconds(by_transpose), built, theirs);
+              atomics, by_transpose, built, theirs);
 }
 
-int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool single = !arguments.empty() && arguments[0] == "f32";
-  if (single || (!arguments.empty() && arguments[0] == "f64")) arguments.erase(arguments.begin());
-  Csr a = arguments.empty() ? stencil(1000) : read_symmetric(arguments[0]);
-  for (int row = 0; row < a.rows; ++row) {
-    for (int k = a.offsets[row]; k < a.offsets[row + 1]; ++k) a.values[k] *= 1 + row % 7;
+}  // namespace
+}  // namespace spmv
+
+int main(int argc, char** argv) try {
+  const std::string precision = argc == 3 ? argv[1] : "";
+  if (precision != "f32" && precision != "f64") {
+    std::fprintf(stderr, "usage: beside_cusparse f32|f64 MATRIX\n");
+    return 2;
   }
-  single ? measure<float>(a) : measure<double>(a);
+  precision == "f32" ? spmv::measure<float>(argv[2]) : spmv::measure<double>(argv[2]);
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "error: %s\n", error.what());
+  return 2;
 }
