@@ -4,7 +4,7 @@ pages and the tests read this. Standard library only, since `make check` reads r
 from typing import NamedTuple
 
 SPREAD, MEDIAN, FIRST = "spread", "median", "first"  # how several processes combine
-WORD, NUMBER, EXACT = "word", "number", "exact"
+WORD, NUMBER = "word", "number"
 
 
 class Column(NamedTuple):
@@ -12,7 +12,7 @@ class Column(NamedTuple):
     meaning: str
     processes: str = FIRST  # of several that measured it; SPREAD: [lower, median, upper, samples]
     identifies: bool = False  # two measurements that differ in it are of two things
-    on_page: str = ""  # whether the results page has it, as WORD, NUMBER or EXACT number
+    on_page: str = ""  # whether the results page has it, as WORD or NUMBER
     head: str = ""  # of its column in that page's table, where it has one of its own
     in_tables: str = ""  # what a table of a README shows by <!-- table: ... column=NAME -->
     varies: bool = False  # from build to build and from machine to machine
@@ -57,7 +57,7 @@ COLUMNS = [
     Column("matrix", "its name", identifies=True, on_page=WORD, head="matrix"),
     Column("source", "of the matrix: file, generated, or stand-in", on_page=WORD),
     Column("detail", "of the matrix: file name or generator"),
-    *several("rows cols nnz", "of the matrix", on_page=EXACT),
+    *several("rows cols nnz", "of the matrix", on_page=NUMBER),
     Column("kernel", "its name", identifies=True, on_page=WORD, head="kernel"),
     *several("step format", "of the kernel"),
     Column("choice", "what setup chose", on_page=WORD),

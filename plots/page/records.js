@@ -20,13 +20,9 @@ async function unpacked(text) {
   const payload =
       await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")))
           .json();
-  const columns = payload.columns, count = (columns[0].at ?? columns[0].values).length;
-  payload.rows = Array.from({length: count}, () => ({}));
-  for (const {name, words, at, values} of columns) {
-    for (let row = 0; row < count; ++row)
-      payload.rows[row][name] = words ? words[at[row]] : values[row];
-  }
-  payload.words = columns.filter(column => column.words).map(column => column.name);
+  payload.rows = payload.columns.run.map(() => ({}));
+  for (const [name, values] of Object.entries(payload.columns))
+    values.forEach((value, at) => payload.rows[at][name] = value);
   delete payload.columns;
   for (const row of payload.rows) completed(row, payload);
   return payload;

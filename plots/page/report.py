@@ -28,8 +28,7 @@ SCRIPTS = ["records.js", "charts.js", "page.js"]
 TIMES = [column(state, end) for state in STATES for end in ("lower", "median", "upper")]
 # Fields of a row: words, and numbers.
 WORDS = columns.names(on_page=columns.WORD)
-EXACT = columns.names(on_page=columns.EXACT)
-NUMBERS = [*EXACT, *TIMES, *columns.names(on_page=columns.NUMBER)]
+NUMBERS = [*TIMES, *columns.names(on_page=columns.NUMBER)]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
 LOOKS = """min_row max_row mean_row stddev_row empty_rows diagonals bandwidth row_lengths sketch
     moved""".split()
@@ -38,23 +37,9 @@ LOOKS = """min_row max_row mean_row stddev_row empty_rows diagonals bandwidth ro
 # --- What the page's scripts read -------------------------------------------------------------------
 
 
-def rounded(value, digits=4):
-    """A number in as few characters as hold its digits; None where there is none."""
-    if value is None:
-        return None
-    value = float(f"{value:.{digits}g}")
-    return int(value) if value == int(value) else value
-
-
-def packed_column(name, rows):
-    """A column of rows: each word once, or numbers."""
-    if name in WORDS:
-        words = {}
-        at = [words.setdefault(str(row.get(name, "")), len(words)) for row in rows]
-        return {"name": name, "words": list(words), "at": at}
-    if name in EXACT:
-        return {"name": name, "values": [int(row[name]) for row in rows]}
-    return {"name": name, "values": [rounded(row.get(name)) for row in rows]}
+def rounded(value):
+    """Of a number that is not whole four digits, which the page compresses well."""
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def looks(data, record):
@@ -64,8 +49,7 @@ def looks(data, record):
     same = info.get("matrix", {})
     if (same.get("source"), same.get("nnz")) != (record["source"], record["nnz"]):
         return {}
-    found = {name: info[name] for name in LOOKS if name in info}
-    return {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}
+    return {name: rounded(info[name]) for name in LOOKS if name in info}
 
 
 def measurements(every):
@@ -84,9 +68,10 @@ def measurements(every):
             matrices[name] = {**of, **looks(data, record)}
     keys = [(row["run"] + row["device"], code_state(row) or "") for row in rows]
     rows = [{**row, "run": run, "code": code} for row, (run, code) in zip(rows, keys)]
-    named = [packed_column(name, rows) for name in [*WORDS, *NUMBERS]]
+    numbers = {name: [rounded(row.get(name)) for row in rows] for name in NUMBERS}
     return {
-        "columns": named,
+        "columns": {name: [row.get(name, "") for row in rows] for name in WORDS} | numbers,
+        "words": WORDS,
         "heads": {c.name: c.head for c in columns.COLUMNS if c.head},
         "matrices": matrices,
         "kernels": kernels,
