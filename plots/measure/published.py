@@ -16,18 +16,11 @@ def rows_in(file):
 
 
 class Published(list):
-    """The rows of a table as dictionaries, and in `about` what is said of it."""
+    """The rows of a table as dictionaries."""
 
     def __init__(self, name):
-        file = PUBLISHED / f"{name}.csv"
-        heads = [
-            line[1:].split(":", 1)
-            for line in file.read_text(encoding="utf-8").splitlines()
-            if line.startswith("#")
-        ]
         self.name = name
-        self.about = {head.strip(): text.strip() for head, text in heads}
-        super().__init__(rows_in(file))
+        super().__init__(rows_in(PUBLISHED / f"{name}.csv"))
 
     def matrices(self):
         return [row["matrix"] for row in self]
