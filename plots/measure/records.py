@@ -233,8 +233,8 @@ def gflops(record, state="warm", quartile="median"):
     return 2e-6 * record["nnz"] / milliseconds(record, state, quartile)
 
 
-def baseline_share(record, state="warm"):
-    return milliseconds(record, f"baseline_{state}") / milliseconds(record, state)
+def baseline_share(record):
+    return milliseconds(record, "baseline_warm") / milliseconds(record)
 
 
 def format_bytes(record):
@@ -248,9 +248,9 @@ def format_bytes(record):
     return indices + size * (nnz + record["rows"] + record["cols"])
 
 
-def bandwidth(record, state="warm", quartile="median"):
+def bandwidth(record, state="warm"):
     """GB/s of what the format must move."""
-    return 1e-6 * format_bytes(record) / milliseconds(record, state, quartile)
+    return 1e-6 * format_bytes(record) / milliseconds(record, state)
 
 
 def data_sheet(device, field="dram_gb_per_s"):

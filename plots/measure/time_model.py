@@ -289,8 +289,13 @@ def loads_in_flight(sass):
     code = [(int(at, 16), text, int(upper, 16)) for at, text, upper in INSTRUCTION.findall(sass)]
     loads = lambda part: sum("LDG" in text for _, text, _ in part)  # noqa: E731
 
-    def per_wait(part, rounds=8):
-        now, ready, first = 0, [0] * 8, None  # in latencies of a load; all else takes no time
+    def per_wait(part):
+        rounds, now, ready, first = (
+            8,
+            0,
+            [0] * 8,
+            None,
+        )  # in latencies of a load; all else takes no time
         for _ in range(rounds + 1):
             for _, text, upper in part:
                 now = max([now, *(ready[b] for b in range(6) if upper >> 52 + b & 1)])
@@ -382,11 +387,6 @@ def committed():
     ends = re.findall(r'{"([\w ]+)", ([\d.]+), ([\d.]+)},', text)
     intervals = {limit: (float(low), float(high)) for limit, low, high in ends}
     return parameters, intervals, dict(re.findall(r'{"(\w+)", "(.+)"},', text))
-
-
-def copy_bandwidth(records):
-    """GB/s, which stands for the data sheet's."""
-    return np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r])
 
 
 # --- What is written ------------------------------------------------------------------------------
@@ -509,7 +509,8 @@ class OnGpu:
     def __init__(self, gpu, device, prior=None):
         self.gpu, self.records, self.prior = gpu, read_records(device), prior
         self.weights = None if prior is None else np.array([OWN.get(name, 3) for name in NAMES])
-        self.copy = copy_bandwidth(self.records)
+        # GB/s, which stands for the data sheet's.
+        self.copy = np.median([r["copy_gb_per_s"] for r in self.records if "copy_gb_per_s" in r])
         self.products, self.aside = without_those_aside(self.of(CSR_COO))
 
     def of(self, kernels):

@@ -145,11 +145,11 @@ def figure4_rates(data, gaps):
     return figure
 
 
-def share_of_peak(record, state, quartile="median"):
+def share_of_peak(record, state):
     """Percent of the data sheet's bandwidth as in the paper, of a copy's where the sheet is not
     known."""
     peak = data_sheet(record["device"]) or record["copy_gb_per_s"]
-    return 100 * bandwidth(record, state, quartile) / peak
+    return 100 * bandwidth(record, state) / peak
 
 
 def x_per_nonzero(of):
@@ -238,20 +238,20 @@ def efficiencies(data, gpus, exchange, ours=False):
     return found
 
 
-def time_and_efficiency(found, names, way="II"):
+def time_and_efficiency(found, names):
     """{matrix: (milliseconds of a step on one GPU, percent)} of those of `names` that
     efficiencies() found."""
     return {
         m: (r["percent"] / 100 * r["gpus"] * r["best_step_ms"], r["percent"])
         for (m, of), r in found.items()
-        if of == way and m in names
+        if of == "II" and m in names
     }
 
 
-def published_efficiencies(number, way="II"):
+def published_efficiencies(number):
     """The same of the paper."""
     return {
-        row["matrix"]: (float(row["one_gpu"]), float(row[f"efficiency_{way}"]))
+        row["matrix"]: (float(row["one_gpu"]), float(row["efficiency_II"]))
         for row in published(f"he_gao_2016_table{PARALLEL[number][0]}")
     }
 
