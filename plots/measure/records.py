@@ -134,12 +134,6 @@ def is_shown(record):
     return is_declared(record) and code_state(record) != UNKNOWN_CODE
 
 
-def has_baseline(record):
-    """Whether the row-free baseline was measured with a joined record of a GPU's times: files of
-    older versions lack it, or name it otherwise."""
-    return not on_gpu(record) or "baseline_warm_ms" in record
-
-
 def rows_of(files, program="", keep=lambda record: True):
     """One program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
     rows = [row for row in read(files) if row["program"] == program and keep(row)]
@@ -287,11 +281,10 @@ class Data:
     """What there is to draw: times of one device, looks of matrices."""
 
     def __init__(self, device, results=None, files=None):
-        """`files`: records of the device, in place of those of results/DEVICE; without those that
-        lack a baseline."""
+        """`files`: records of the device, in place of those of results/DEVICE."""
         self.results = results = Path(results or RESULTS)
         directory = directory_of(device, results)
-        keep = has_baseline if files else is_shown
+        keep = (lambda record: True) if files else is_shown
         files = files or files_in(directory)
         self.directory = directory.name
         rows = with_setup_alone(rows_of(files, keep=keep), directory)

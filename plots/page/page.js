@@ -15,7 +15,8 @@ function element(tag, properties = {}, ...children) {
 }
 const note = text => element("p", {className: "note", textContent: text});
 function digits(value) {
-  if (typeof value !== "number" || Number.isNaN(value)) return value ?? "—";
+  if (typeof value !== "number") return value ?? "—";
+  if (!Number.isFinite(value)) return "—";
   return value >= 1e4 ? whole(Math.round(value)) :
       value >= 100    ? value.toFixed(0) :
       value >= 10     ? value.toFixed(1) :
