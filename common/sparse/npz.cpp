@@ -143,8 +143,9 @@ class Archive {
       }
       constexpr unsigned kEncrypted = 1, kSizesBehind = 8;
       if ((method != 0 && !member.is_deflated) || (flags & (kEncrypted | kSizesBehind))) {
-        fail(fmt::format("{} is encrypted, or compressed in a way that cannot be read; {}",
-                         in_quotes(name), kHowToSave));
+        fail(fmt::format(
+            "{} cannot be read: encrypted, compressed otherwise, or written to a pipe; {}",
+            in_quotes(name), kHowToSave));
       }
       member.stored = next(stored_bytes);
       if (!members_.emplace(name, member).second) fail(kDamaged);

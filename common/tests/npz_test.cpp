@@ -195,7 +195,8 @@ TEST_CASE("what is no matrix in CSR is refused", "[npz]") {
   std::string streamed = archive_of(members_of_small());
   streamed[6] = 8;  // its sizes stand behind it
   CHECK(refusal(streamed) ==
-        "'indices.npy' is encrypted, or compressed in a way that cannot be read; " + kSave);
+        "'indices.npy' cannot be read: encrypted, compressed otherwise, or written to a pipe; " +
+            kSave);
   const std::vector<double> small{1, 2, 3, 4, 5, 6};
   for (const auto& [member, bytes, said] : std::vector<std::array<std::string, 3>>{
            {"format.npy", text_array("|S3", "csc"), "the matrix is stored as 'csc'"},
