@@ -470,10 +470,11 @@ void check_memory(const Lines& lines, const Layout& layout, long long nonzeros,
   if (needed > limit) lines.fail(layout.size_line, "the matrix " + more_than_limit(needed, limit));
 }
 
-// The rows [first, end); end = -1: all.
+}  // namespace
+
 template <typename T>
-Coo<T> read_rows(const std::filesystem::path& path, Index first, Index end,
-                 const LoadOptions& options, std::vector<Index>* lengths) {
+Coo<T> read_matrix_market(const std::filesystem::path& path, const LoadOptions& options,
+                          Index first, Index end, std::vector<Index>* lengths) {
   Lines lines(path);
   const Layout layout = read_header(lines, options);
   const bool is_whole = end < 0;
@@ -521,24 +522,9 @@ Coo<T> read_rows(const std::filesystem::path& path, Index first, Index end,
   return kept;
 }
 
-}  // namespace
-
-template <typename T>
-Coo<T> read_matrix_market(const std::filesystem::path& path, const LoadOptions& options) {
-  return read_rows<T>(path, 0, -1, options, nullptr);
-}
-
-template <typename T>
-Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, Index end,
-                               const LoadOptions& options, std::vector<Index>* lengths) {
-  return read_rows<T>(path, first, end, options, lengths);
-}
-
-template Coo<float> read_matrix_market(const std::filesystem::path&, const LoadOptions&);
-template Coo<double> read_matrix_market(const std::filesystem::path&, const LoadOptions&);
-template Coo<float> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
-                                            const LoadOptions&, std::vector<Index>*);
-template Coo<double> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
-                                             const LoadOptions&, std::vector<Index>*);
+template Coo<float> read_matrix_market(const std::filesystem::path&, const LoadOptions&, Index,
+                                       Index, std::vector<Index>*);
+template Coo<double> read_matrix_market(const std::filesystem::path&, const LoadOptions&, Index,
+                                        Index, std::vector<Index>*);
 
 }  // namespace spmv

@@ -14,17 +14,13 @@ namespace spmv {
 // pattern entries become 1; zeros and duplicates are kept; an array file is refused. Values are
 // rounded once, from their decimal digits to T; those too large for T become infinite.
 //
+// Of the rows [first, end) alone, row `first` being 0 in what is returned, unless `end` is -1: then
+// the file is gone through from its beginning to its end, too, and no more is kept than these rows.
+// lengths, if not null: how many entries each row of the file has, mirrored ones included.
+//
 // Throws InputError for the first fault in the file: "FILE:LINE: what is wrong; what to do".
 template <typename T>
-Coo<T> read_matrix_market(const std::filesystem::path& path, const LoadOptions& options = {});
-
-// The rows [first, end) of a file, row `first` being 0 in what is returned; otherwise as
-// read_matrix_market() would have them. The file is gone through from its beginning to its end, and
-// no more is kept than these rows. lengths, if not null: how many entries each row of the file has,
-// mirrored ones included.
-template <typename T>
-Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, Index end,
-                               const LoadOptions& options = {},
-                               std::vector<Index>* lengths = nullptr);
+Coo<T> read_matrix_market(const std::filesystem::path& path, const LoadOptions& options = {},
+                          Index first = 0, Index end = -1, std::vector<Index>* lengths = nullptr);
 
 }  // namespace spmv

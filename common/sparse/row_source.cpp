@@ -16,7 +16,7 @@ RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, boo
       is_streamed_file_(streamed && source_.origin == MatrixSource::Origin::kFile &&
                         !is_npz(source_.detail)) {
   if (is_streamed_file_) {
-    cols_ = read_matrix_market_rows<T>(source_.detail, 0, 0, options_, &lengths_).cols;
+    cols_ = read_matrix_market<T>(source_.detail, options_, 0, 0, &lengths_).cols;
     rows_ = static_cast<Index>(lengths_.size());
     return;
   }
@@ -66,7 +66,7 @@ template <typename T>
 Csr<T> RowSource<T>::read(Index first, Index end, long long nonzeros_before) const {
   if (generated_) return generate_rows<T>(*generated_, first, end, nonzeros_before);
   if (!is_streamed_file_) return slice_of(whole_, first, end);
-  return to_csr(read_matrix_market_rows<T>(source_.detail, first, end, options_));
+  return to_csr(read_matrix_market<T>(source_.detail, options_, first, end));
 }
 
 template <typename T>
