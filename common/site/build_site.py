@@ -31,16 +31,10 @@ PAGES = ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "p
 LANGUAGES = {
     ".cu": "cuda",
     ".cuh": "cuda",
-    ".cpp": "cpp",
     ".hpp": "cpp",
-    ".py": "python",
-    ".sh": "bash",
     ".mk": "make",
-    ".toml": "toml",
-    ".ini": "ini",
-    ".json": "json",
-    ".js": "javascript",
-}
+    "": "text",
+}  # of others: the suffix
 # The picture of a lesson that shows what a puzzle is about.
 PICTURES = {
     "01_map": "primer_launch",
@@ -165,7 +159,9 @@ class Pages:
                 f"- {entry.name}\n" for entry in sorted(file.iterdir()) if entry.name[0] != "."
             )
         text = file.read_text(encoding="utf-8").rstrip("\n")
-        language = LANGUAGES.get(file.suffix, "make" if file.name == "Makefile" else "text")
+        language = (
+            "make" if file.name == "Makefile" else LANGUAGES.get(file.suffix, file.suffix[1:])
+        )
         ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
         return f'{head}{ticks}{{.{language} linenums="1"}}\n{text}\n{ticks}\n'
 

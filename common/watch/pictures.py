@@ -539,7 +539,11 @@ def chain(draw, trace):
         few steps in the numbering of the states."""
 
 
-@picture("08_ordering", (GRAPH, "csr_vector_32"), (f"{GRAPH},order=columns", "csr_vector_32"))
+@picture(
+    "08_ordering",
+    (GRAPH, "csr_vector_32"),
+    (GRAPH, "csr_vector_32", "forward", "--order", "columns"),
+)
 def sectors_of_x(draw, *found, most=6):
     """csr_vector_32 on a graph of 1024 vertices: the sectors of x that a warp asks for"""
     # The first requests of warps, of rows of at least 32 nonzeros, in two orders of columns.
@@ -566,9 +570,8 @@ def draw(program):
     """{name: SVG}."""
 
     @functools.cache
-    def recorded(matrix, kernel, schedule="forward"):
-        matrix, _, order = matrix.partition(",order=")
-        options = ["--padding-limit", "20", *(["--order", order] if order else [])]
+    def recorded(matrix, kernel, schedule="forward", *options):
+        options = "--padding-limit", "20", *options
         return watch.record(program, matrix, [kernel], "f64", schedule, *options)[0]
 
     drawn = {}

@@ -47,18 +47,15 @@ function axisOf(by) {
     const count = Math.max(...runs.map(run => run.count));
     return Array.from({length: count}, (_, tick) => runs.map(run => Math.min(tick, run.count - 1)));
   }
-  const axis = [runs.map(() => 0)];
-  for (;;) {
-    const at = axis[axis.length - 1];
-    let least = -1;
-    runs.forEach((run, r) => {
-      if (at[r] + 1 >= run.count) return;
-      if (least < 0 || run.sums.sectors[at[r] + 2] < runs[least].sums.sectors[at[least] + 2])
-        least = r;
-    });
-    if (least < 0) return axis;
-    axis.push(at.map((m, r) => m + (r === least)));
-  }
+  const next = runs.flatMap(
+      ({count, sums}, r) => Array.from({length: count - 1}, (_, m) => [sums.sectors[m + 2], r]));
+  const at = runs.map(() => 0);
+  return [
+    [...at], ...next.sort(([a], [b]) => a - b).map(([, r]) => {
+      ++at[r];
+      return [...at];
+    })
+  ];
 }
 
 const state = {
