@@ -46,15 +46,6 @@ def colour(lane):
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def looks_of(active):
-    return [colour(lane) if lane in active else "quiet" for lane in range(32)]
-
-
-def row_colour(row):
-    """Neighbouring rows have colours that differ."""
-    return colour(row * 9 % 32)
-
-
 def paint(look, how="fill"):
     """A look is a class of STYLE, or a colour to fill or to stroke with."""
     return {how if look.startswith("#") else "class_": look} if look else {}
@@ -118,29 +109,23 @@ class Picture:
     def rect(self, x, y, width, height, look=None, **more):
         self.add("rect", x=x, y=y, width=width, height=height, **paint(look), **more)
 
-    def row(self, y, tall, looks, texts=(), words=None, left=LEFT, pitch=ROOM / 32, gap=2, **more):
-        """Boxes, and the texts in them. Without a box where the look is None. Returns where they are;
-        x(k) is the middle of the k-th."""
-        x = along(0, 1, left + pitch / 2 - 1, pitch)
+    def row(self, y, tall, looks, texts=(), pitch=ROOM / 32, gap=2, **more):
+        """Boxes, and the texts in them. Returns where they are; x(k) is the middle of the k-th."""
+        x = along(0, 1, LEFT + pitch / 2 - 1, pitch)
         for k, (look, text) in enumerate(itertools.zip_longest(looks, texts)):
-            if look:
-                self.rect(left + k * pitch, y, pitch - gap, tall, look, **more)
+            self.rect(LEFT + k * pitch, y, pitch - gap, tall, look, **more)
             if text is not None:
-                look = words or ("p small" if look[0] == "#" else "ink small")
-                self.middle(x(k), y + tall / 2 + 4, text, look)
+                self.middle(x(k), y + tall / 2 + 4, text)
         return SimpleNamespace(x=x, top=y, bottom=y + tall)
 
     def lanes(self, y, active):
-        return self.row(y, 12, looks_of(active), rx=2)
+        looks = [colour(lane) if lane in active else "quiet" for lane in range(32)]
+        return self.row(y, 12, looks, rx=2)
 
     def line(self, x1, y1, x2, y2, look, width=None, **more):
         look = paint(look, "stroke")
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, **look, stroke_width=width, **more)
         self.height = max(self.height, y1, y2)
-
-    def link(self, row, k, other, j, look, width=1.5):
-        """A line from box k of a row to box j of one below."""
-        self.line(row.x(k), row.bottom, other.x(j), other.top, look, width)
 
     def squares(self, places, side, look, **more):
         """Squares of one look, as one element; (x, y) is the middle of the left edge."""
@@ -261,71 +246,6 @@ def three_requests(draw, trace):
     return over_sectors(draw, texts)
 
 
-def rounds(draw, hues, steps, counts, heads, written):
-    """Rounds in which lanes take sums of other lanes: `steps` of (distance, {lane: source}), between
-    lines of lanes, of which those in `counts` have a sum that counts. `written`: {lane: element}."""
-    for lane, text in heads.items():
-        draw.middle(LEFT + (lane + 0.5) * ROOM / 32, 34, text, "soft small")
-    above = None
-    for i, counted in enumerate(counts):
-        looks = [hues[lane] if lane in counted else "quiet" for lane in range(32)]
-        row = draw.row(40 + 56 * i, 14, looks, rx=3)
-        if i:
-            distance, sources = steps[i - 1]
-            draw.text(10, row.top - 18, f"distance {distance}")
-            for lane, source in sources.items():
-                look = (hues[lane], 1.6) if lane in counted else ("soft-line", 0.8)
-                draw.link(above, max(source, -0.55), row, lane, *look)
-        above = row
-    for lane, element in written.items():
-        draw.middle(row.x(lane), row.bottom + 17, f"y[{element}]")
-    draw.text(10, row.bottom + 17, "written")
-
-
-@picture("03_shuffle_tree", ("fem:20,block=3", "csr_vector_8"))
-def shuffle_tree(draw, trace):
-    """csr_vector_8: eight partial sums become one in three rounds"""
-    found = [
-        dict(zip(traces.lanes_of(event[2]), trace["values"][event[4]]))
-        for _, event, at in traces.walk(trace)
-        if at == (0, 0, 0)
-        and event[0] == "warp operation"
-        and trace["instructions"][event[1]]["operation"] == "__shfl_down_sync"
-    ]
-    stores = accesses(trace, "y", "store")[0]
-    width = stores.lanes[1] - stores.lanes[0]
-    found = [{a: b for a, b in of.items() if a != b} for of in found[: width.bit_length() - 1]]
-    needed = [set(stores.lanes)]  # before each round, and at the end
-    for sources in reversed(found):
-        needed.insert(0, needed[0] | {sources[lane] for lane in needed[0]})
-    steps = [(max(source - lane for lane, source in of.items()), of) for of in found]
-    hues = [colour(lane // width * width) for lane in range(32)]
-    written = dict(zip(stores.lanes, stores.elements))
-    rounds(draw, hues, steps, needed, dict(zip(range(32), range(32))), written)
-    return """Coloured: sums that count in the end, the lanes of a row in one colour. Grey: the
-        other lanes shuffle, too; their sums are not used."""
-
-
-@picture("05_scan_rounds", (STENCIL, "segscan_block"))
-def scan_rounds(draw, trace, warp=1):
-    """segscan_block: sums of rows in log2 rounds"""
-    # Who takes a sum from whom, round after round, from the loads of `sums` in shared memory.
-    steps = []
-    for request in accesses(trace, "sums", warp=warp):
-        distance = 32 * warp + request.lanes[0] - request.elements[0]
-        if steps and distance <= steps[-1][0]:
-            break  # the next turn begins
-        steps.append((distance, {lane: lane - distance for lane in request.lanes}))
-    rows = accesses(trace, "row_indices", warp=warp)[0].values
-    firsts = {row: lane for lane, row in reversed([*enumerate(rows)])}
-    hue = {row: row_colour(i) for i, row in enumerate(sorted(firsts))}
-    written = {lane: rows[lane] for lane in accesses(trace, "y", "store", warp=warp)[0].lanes}
-    heads = {lane: f"row {row}" for row, lane in firsts.items()}
-    counts = [range(32)] * (len(steps) + 1)
-    rounds(draw, [hue[row] for row in rows], steps, counts, heads, written)
-    return "Each box is a lane with its sum, in the colour of its row; lines are sums that it adds."
-
-
 @picture("04_collisions", (STENCIL, "atomic_coo"), (STENCIL, "atomic_coo_warp"))
 def collisions(draw, *found):
     """Atomics on y: lanes on the same element take turns"""
@@ -337,49 +257,14 @@ def collisions(draw, *found):
         draw.text(10, y + 32, "lanes", "soft")
         lanes, pitch = draw.lanes(y + 22, request.lanes), min(80, ROOM / len(distinct))
         names, boxes = [f"y[{k}]" for k in distinct], ["box"] * len(distinct)
-        row = draw.row(y + 100, 20, boxes, names, "ink small mono", pitch=pitch, gap=6, rx=3)
+        row = draw.row(y + 100, 20, boxes, names, pitch, gap=6, rx=3)
         for lane, element in zip(request.lanes, elements):
-            draw.link(lanes, lane, row, distinct.index(element), colour(lane))
+            end = row.x(distinct.index(element))
+            draw.line(lanes.x(lane), lanes.bottom, end, row.top, colour(lane), 1.5)
         for k, count in enumerate(map(elements.count, distinct)):
             said = (f"{count} in turn", "bad small") if count > 1 else ("1", "soft small")
             draw.middle(row.x(k), y + 134, *said)
     return f"""The first request of an atomic in the first warp, on {trace["matrix"]["name"]}."""
-
-
-@picture("06_banks", ("dense:32x32", "pcsr"), ("dense:32x33", "pcsr"))
-def banks(draw, *found):
-    """pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks"""
-    # The words that the first request wants of each bank, on rows of different lengths.
-    # A box is a word, above the bank that holds it.
-    y, place = 40, {"left": 190, "pitch": (WIDTH - 210) / 32}
-    for trace in found:
-        of = accesses(trace, "pcsr_piece", launch=1)[0]
-        offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
-        load = [[] for _ in range(32)]
-        for lane, address in zip(of.lanes, of.addresses):
-            for word in range((offset + address) // 4, (offset + address + of.size) // 4):
-                load[word % 32].append(lane)
-        most, passes, ideal = (
-            max(map(len, load)),
-            *map(of.counts.get, ("bank_passes", "ideal_bank_passes")),
-        )
-        level = 4 if most > 8 else 12
-        middle = y + max(20, most * level / 2)
-        for i in range(most):
-            looks = [colour(wanted[i]) if i < len(wanted) else None for wanted in load]
-            draw.row(y + (most - 1 - i) * level, level - 0.8, looks, **place)
-        y += most * level
-        row = draw.row(y + 1, 10, ["quiet"] * 32, **place)
-        for bank in range(0, 32, 4):
-            draw.middle(row.x(bank), y + 23, bank, "soft small")
-        draw.text(10, middle - 14, f"rows of {of.elements[1] - of.elements[0]} nonzeros")
-        draw.text(10, middle + 3, plural(passes, "pass"), "bad" if passes > ideal else "ink")
-        draw.small(10, middle + 19, f"{ideal} without conflicts" * (passes > ideal))
-        y = max(y + 44, middle + 40)
-    return """32 lanes read the first product of their rows. A box is a word, in the colour of
-        its lane, above the bank that holds it; a bank serves one word per pass. A double is two
-        words, and half a warp is served at a time. With one element more per row, used or
-        padding, the lanes begin in different banks."""
 
 
 @picture("06_tiles", (ONE_LONG_ROW, "pcsr_one_pass"))

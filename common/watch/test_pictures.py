@@ -27,6 +27,17 @@ def texts_of(name):
     return [mark.text for mark in root.iter(f"{SVG}text")]
 
 
+def rounds_of(name):
+    """Of each round of a picture {lane: the lane from which its line comes}; -1: left of the first."""
+    found, pitch = defaultdict(dict), pictures.ROOM / 32
+    for line in ElementTree.parse(LESSONS / f"{name}.svg").getroot().iter(f"{SVG}line"):
+        if line.get("class") != "hatch":
+            x1, x2, y = (float(line.get(name)) for name in ("x1", "x2", "y1"))
+            source, lane = (round((x + 1 - pictures.LEFT) / pitch - 0.5) for x in (x1, x2))
+            found[y][lane] = source
+    return [found[y] for y in sorted(found)]
+
+
 class Pictures(unittest.TestCase):
     def test_drawn_again_they_are_the_same(self):
         drawn = pictures.draw(test_watch.SPMV)
@@ -141,3 +152,47 @@ class Edited(unittest.TestCase):
             self.assertTrue(not head or f"head: {head} of row {tile[0]}" in texts)
             last = tile[-tile.count(tile[-1]) - 1]
             self.assertIn(f"y[{tile[head]}] to y[{last}]", texts)
+
+    def test_rounds_are_those_of_the_kernels(self):
+        [trace] = watch.record(test_watch.SPMV, "fem:20,block=3", ["csr_vector_8"])
+        shuffles = [
+            zip(traces.lanes_of(event[2]), trace["values"][event[4]])
+            for _, event, at in traces.walk(trace)
+            if at == (0, 0, 0) and event[0] == "warp operation"
+        ]
+        wanted = [{a: b for a, b in shuffle if a != b} for shuffle in shuffles[:3]]
+        self.assertEqual(rounds_of("03_shuffle_tree"), wanted)
+        [trace] = watch.record(test_watch.SPMV, "stencil2d:16x16", ["segscan_block"])
+        first, second, third, *_ = pictures.accesses(trace, "sums", warp=1)
+        wanted = [
+            {lane: max(element - 32, -1) for lane, element in zip(of.lanes, of.elements)}
+            for of in (first, second)
+        ]
+        self.assertEqual(rounds_of("05_scan_rounds"), wanted)
+        self.assertEqual(32 + third.lanes[0] - third.elements[0], 1)  # the next scan begins
+        stored = pictures.accesses(trace, "y", "store", warp=1)[0].elements
+        written = [text for text in texts_of("05_scan_rounds") if text.startswith("y[")]
+        self.assertEqual(written, [f"y[{element}]" for element in stored])
+
+    def test_words_in_banks_are_those_of_the_kernel(self):
+        root, texts = ElementTree.parse(LESSONS / "06_banks.svg").getroot(), texts_of("06_banks")
+        boxes = [mark for mark in root.iter(f"{SVG}rect") if mark.get("fill")]
+        for of_long_rows, columns in ((True, 32), (False, 33)):
+            [trace] = watch.record(test_watch.SPMV, f"dense:32x{columns}", ["pcsr"])
+            [of, *_] = pictures.accesses(trace, "pcsr_piece", launch=1)
+            words = [
+                word % 32
+                for address in of.addresses
+                for word in range(
+                    (of.array["offset"] + address) // 4,
+                    (of.array["offset"] + address + of.size) // 4,
+                )
+            ]
+            drawn = [
+                round((float(box.get("x")) - 190) * 32 / 690)
+                for box in boxes
+                if (float(box.get("y")) < 190) == of_long_rows
+            ]
+            self.assertEqual(sorted(drawn), sorted(words))
+            at = texts.index(f"rows of {of.elements[1] - of.elements[0]} nonzeros")
+            self.assertEqual(texts[at + 1], pictures.plural(of.counts["bank_passes"], "pass"))
