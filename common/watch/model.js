@@ -79,8 +79,8 @@ class Run {
     });
     const sums = [
       "requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests",
-      "xSectors", "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors",
-      "linkBytes", "l2Sectors", "dramSectors"
+      "xSectors", "storeRequests", "storeSectors", "linkSectors", "linkBytes", "l2Sectors",
+      "dramSectors"
     ];
     this.sums = Object.fromEntries(
         sums.map(name => [name, new Float64Array(events.length + 1)]));  // before each moment
@@ -162,9 +162,9 @@ class Run {
     const request = this.request(moment), {array, addresses, instruction} = request;
     this.touchedBy[moment.launch].add(array);
     const counts = moment.counts = countsOf(moment.mask, this.trace.requests[this.counted++]);
-    const {lanes, used, sectors, passes, idealPasses, l2, dram} = counts;
+    const {lanes, used, sectors, l2, dram} = counts;
     const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
-    const add = array.space === "shared" ? {passes, idealPasses} : {
+    const add = {
       requests: 1,
       lanes,
       used,
@@ -175,7 +175,8 @@ class Run {
       l2Sectors: l2,
       dramSectors: dram
     };
-    for (const [name, count] of Object.entries(add)) this.sums[name][m + 1] += count;
+    if (array.space !== "shared")
+      for (const [name, count] of Object.entries(add)) this.sums[name][m + 1] += count;
     if (array.writers.size) this.findGivers(moment, request);
     for (const address of addresses)
       for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s)

@@ -684,31 +684,16 @@ class Pane {
 
 // --- Words
 
-function ranges(lanes) {
-  const found = [];
-  for (const lane of lanes) {
-    const last = found[found.length - 1];
-    if (last && last[1] === lane - 1)
-      last[1] = lane;
-    else
-      found.push([lane, lane]);
-  }
-  return found.map(
-                  ([a, b]) => a === b ? `${a}` :
-                      b === a + 1 ? `${a}, ${b}` :
-                                    `${a} to ${b}`)
-      .join(", ");
-}
-
 // What stands between ** is bold.
 const rich = text => text.split("**").map((part, i) => i % 2 ? make("b", {}, part) : part);
 
 // Which lanes, as the subject of a sentence.
 function whoOf(lanes) {
-  return lanes.length === LANES ? "all 32 lanes" :
-      lanes.length > 6 && ranges(lanes).length > 24 ?
-                                  plural(lanes.length, "lane") :
-                                  `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
+  const {length, 0: first, [length - 1]: last} = lanes;
+  if (length === 1) return `lane ${first}`;
+  if (length === LANES) return "all 32 lanes";
+  if (last - first === length - 1) return `lanes ${first} to ${last}`;
+  return length <= 6 ? `lanes ${lanes.join(", ")}` : plural(length, "lane");
 }
 
 // Who left the values that this request finds: a carry, a product, a flag, a row counter.
