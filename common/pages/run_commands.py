@@ -27,7 +27,6 @@ OUTPUT = re.compile(
 CODE = re.compile(r"(?:^    (?! ).*\n(?:     +\S.*\n)*)", re.MULTILINE)
 COMMAND = re.compile(r"(make|python3|plots/\S+\.sh|spmv|mkdir|sed) ")
 STEP = "03_csr_vector"  # whose targets are meant where a page names none
-TIMES = ROOT / "common/coursework/times.json"  # which make check ARGS=--write-times writes
 RECIPE = re.compile(r"^(?=    mkdir 11_two_sums)(?:    .*\n)+", re.MULTILINE)
 
 # Commands that are not run here: a pattern of the whole command, and what runs them or stands for
@@ -36,7 +35,7 @@ ELSEWHERE = {
     r".*(\.\.\.|[A-Z]=directory|\bFILE\b|\bPAGE\.md\b|-C STEP\b).*": "names no file: a form, not a command",
     r"make (handout|program)": "the name of a target, which needs STEP= or SOURCE=",
     r"make( -C \S+)? test( SANITIZE=1)?|make test-\S+|make report|make check-format.*": "CI",
-    r"make try|make format( .*)?": "runs all of this again, or changes the sources",
+    r"make try|make format( .*)?|make check ARGS=--write-times": "runs all of this again, or changes the sources",
     r"make run|make readmes.*": "make readmes ARGS=--check",
     r"make .*BACKEND=cuda.*": "needs a GPU",
     r"make bench.*": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
@@ -119,11 +118,8 @@ def run_bash(command):
 
 
 def run(command):
-    """What went wrong with a command, or nothing. Of the sources it changes none."""
-    before = TIMES.read_bytes()
+    """What went wrong with a command, or nothing."""
     done = run_bash(command)
-    if TIMES.read_bytes() != before:
-        TIMES.write_bytes(before)
     text = f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}"
     return text if done.returncode else ""
 
