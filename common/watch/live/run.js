@@ -1,5 +1,5 @@
-// The program under Node: node run.js DIRECTORY ARGUMENTS...; files that the arguments name are
-// read from the disk and written to it.
+// The program under Node: node run.js DIRECTORY ARGUMENTS...; files of --json and --trace are
+// written to the disk.
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -11,16 +11,10 @@ globalThis.createSpmv = require(path.resolve(directory, "spmv.js"));
     "\nglobalThis.runProgram = runProgram;");
 const written = args.filter((_, i) => ["--json", "--trace"].includes(args[i - 1]));
 const module_ = new WebAssembly.Module(fs.readFileSync(path.join(directory, "spmv.wasm")));
-const files = {};
-const known = args.map((word, i) => {
-  if (args[i - 1] !== "--matrix" || !fs.existsSync(word)) return word;
-  files[`/${path.basename(word)}`] = fs.readFileSync(word);
-  return `/${path.basename(word)}`;
-});
-const inside = known.map((word, i) => (written.includes(word) ? `/written${i}` : word));
-globalThis.runProgram({args: inside, files, module: module_}).then(({status, out, err, read}) => {
+const inside = args.map((word, i) => (written.includes(word) ? `/written${i}` : word));
+globalThis.runProgram({args: inside, module: module_}).then(({status, out, err, read}) => {
   inside.forEach((word, i) => {
-    if (word !== known[i]) fs.writeFileSync(known[i], read(word));
+    if (word !== args[i]) fs.writeFileSync(args[i], read(word));
   });
   if (out) process.stdout.write(out + "\n");
   if (err) process.stderr.write(err + "\n");
