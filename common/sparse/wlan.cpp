@@ -137,12 +137,11 @@ class Network {
 
   Index states() const { return states_; }
 
-  // Calls move(next state, rate) for each move out of the state of number `number`.
+  // Calls move(next state's number, rate) for each move out of the present state, at first number
+  // 0.
   template <typename Move>
-  void for_each_move(Index number, Move&& move) {
-    unpack(number);
-    int sending = 0;
-    for (const Index state : state_) sending += node_.sends(state);
+  void for_each_move(Move&& move) {
+    const int sending = count_sending();
     for (Index& state : state_) {
       const Index before = state;
       const bool another = sending > (node_.sends(before) ? 1 : 0);
@@ -154,7 +153,20 @@ class Network {
     }
   }
 
+  // To the state with the next number; from the last one to number 0.
+  void advance() {
+    do {
+      for (std::size_t k = state_.size(); k-- > 0 && ++state_[k] == node_.states();) state_[k] = 0;
+    } while (count_sending() > 1);
+  }
+
  private:
+  int count_sending() const {
+    int sending = 0;
+    for (const Index state : state_) sending += node_.sends(state);
+    return sending;
+  }
+
   // In how many ways the first node of `rest` + 1, before which one sends or none, can be in a
   // state before `state`, and the rest anywhere.
   long long ways_before(Index state, int rest, bool channel_taken) const {
@@ -173,25 +185,9 @@ class Network {
     return static_cast<Index>(number);
   }
 
-  void unpack(long long number) {
-    bool taken = false;
-    int rest = static_cast<int>(state_.size());
-    for (Index& state : state_) {
-      --rest;
-      Index low = 0, high = node_.states();  // the last state with no more ways before it
-      while (high - low > 1) {
-        const Index middle = low + (high - low) / 2;
-        (ways_before(middle, rest, taken) <= number ? low : high) = middle;
-      }
-      number -= ways_before(low, rest, taken);
-      state = low;
-      taken |= node_.sends(low);
-    }
-  }
-
   const Node& node_;
   std::vector<long long> free_, taken_;  // states of so many nodes, of which one may send or none
-  std::vector<Index> state_;             // of each node; where for_each_move() works
+  std::vector<Index> state_;             // of each node
   Index states_ = 0;
 };
 
@@ -223,9 +219,9 @@ Pattern make_wlan(const Specification& spec) {
   pattern.rows = pattern.cols = count;
   pattern.row_offsets.assign(static_cast<std::size_t>(count) + 1, 0);
   double nonzeros = states;
-  for (Index state = 0; state < count; ++state) {
+  for (Index state = 0; state < count; ++state, network.advance()) {
     ++pattern.row_offsets[state + 1];
-    network.for_each_move(state, [&](Index next, double) {
+    network.for_each_move([&](Index next, double) {
       ++pattern.row_offsets[next + 1];
       ++nonzeros;
     });
@@ -236,10 +232,10 @@ Pattern make_wlan(const Specification& spec) {
   pattern.column_indices.resize(pattern.row_offsets[count]);
   pattern.values.resize(pattern.row_offsets[count]);
   std::vector<Index> ends(pattern.row_offsets.begin(), pattern.row_offsets.end() - 1);
-  for (Index state = 0; state < count; ++state) {
+  for (Index state = 0; state < count; ++state, network.advance()) {
     const Index diagonal = ends[state]++;
     double rate_out = 0;
-    network.for_each_move(state, [&](Index next, double rate) {
+    network.for_each_move([&](Index next, double rate) {
       const Index at = ends[next]++;
       pattern.column_indices[at] = state;
       pattern.values[at] = rate;
