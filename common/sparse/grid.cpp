@@ -42,35 +42,15 @@ std::vector<Point> steps_of(int axes, bool box) {
   return steps;
 }
 
-// How many couplings the grid has, those that coincide counted as often as they do.
-double count_couplings(const Point& extent, const std::vector<Point>& steps, Boundary boundary) {
-  double count = 0;
-  for (const Point& step : steps) {
-    double from = 1;  // points from which the step stays within the grid
-    for (int axis = 0; axis < 3; ++axis) {
-      const bool stays = boundary == kWrap || boundary == kClamp || step[axis] == 0;
-      from *= static_cast<double>(std::max(extent[axis] - (stays ? 0 : 1), 0ll));
-    }
-    count += from;
-  }
-  return count;
-}
-
 Pattern make_grid(const Specification& spec, const Point& extent, int axes, bool box) {
   const long long dof = spec.get("dof");
   const auto boundary = static_cast<Boundary>(spec.get("boundary"));
   const std::vector<Point> steps = steps_of(axes, box);
 
-  double points = 1, inner = 1;
-  for (int axis = 0; axis < axes; ++axis) {
-    points *= static_cast<double>(extent[axis]);
-    inner *= static_cast<double>(std::max(extent[axis] - 2, 0ll));
-  }
-  const double rows = points * static_cast<double>(dof);
-  const double block = static_cast<double>(dof * dof);
-  const double nnz = boundary == kConstant ? inner * static_cast<double>(steps.size()) * block +
-                                                 (points - inner) * static_cast<double>(dof)
-                                           : count_couplings(extent, steps, boundary) * block;
+  double rows = static_cast<double>(dof);
+  for (int axis = 0; axis < axes; ++axis) rows *= static_cast<double>(extent[axis]);
+  // Points at the edge may have fewer.
+  const double nnz = rows * static_cast<double>(dof) * static_cast<double>(steps.size());
   spec.check_size(rows, rows, nnz);
   const auto row_count = static_cast<long long>(rows);
   PatternBuilder builder(spec, row_count, row_count, nnz);
