@@ -239,24 +239,19 @@ Pattern make_rows(const Specification& spec, long long first, long long end, boo
   }
   if (threads == 1) return only_these(std::move(pieces[0]), first, end);
 
-  Pattern all;
-  all.rows = pieces[0].rows;
-  all.cols = pieces[0].cols;
-  all.repeats = pieces[0].repeats;
-  std::vector<std::size_t> before{0};
-  for (const Pattern& piece : pieces) before.push_back(before.back() + piece.column_indices.size());
-  spec.check_nonzeros(before.back());
-  all.row_offsets.resize(static_cast<std::size_t>(rows) + 1);
-  all.column_indices.resize(before.back());
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-  for (int k = 0; k < threads; ++k) {
-    const Pattern& piece = pieces[k];
-    std::copy(piece.column_indices.begin(), piece.column_indices.end(),
-              all.column_indices.begin() + static_cast<std::ptrdiff_t>(before[k]));
-    const long long first_of_piece = rows * k / threads;
+  std::size_t count = 0;
+  for (const Pattern& piece : pieces) count += piece.column_indices.size();
+  spec.check_nonzeros(count);
+  Pattern all = std::move(pieces[0]);
+  all.row_offsets.reserve(static_cast<std::size_t>(rows) + 1);
+  all.column_indices.reserve(count);
+  for (std::size_t k = 1; k < pieces.size(); ++k) {
+    const Pattern piece = std::move(pieces[k]);
+    const Index before = all.row_offsets.back();
+    all.column_indices.insert(all.column_indices.end(), piece.column_indices.begin(),
+                              piece.column_indices.end());
     for (std::size_t row = 1; row < piece.row_offsets.size(); ++row) {
-      all.row_offsets[static_cast<std::size_t>(first_of_piece) + row] =
-          static_cast<Index>(before[k]) + piece.row_offsets[row];
+      all.row_offsets.push_back(before + piece.row_offsets[row]);
     }
   }
   return all;

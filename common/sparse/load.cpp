@@ -44,15 +44,8 @@ std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
 }  // namespace
 
 const char* to_string(MatrixSource::Origin origin) {
-  switch (origin) {
-    case MatrixSource::Origin::kFile:
-      return "file";
-    case MatrixSource::Origin::kGenerated:
-      return "generated";
-    case MatrixSource::Origin::kStandIn:
-      return "stand-in";
-  }
-  return "unknown";
+  if (origin == MatrixSource::Origin::kFile) return "file";
+  return origin == MatrixSource::Origin::kGenerated ? "generated" : "stand-in";
 }
 
 fs::path data_directory() {
