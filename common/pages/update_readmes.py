@@ -57,6 +57,7 @@ from pathlib import Path
 import claims
 import ladder
 import reproduce
+from check_pages import pages
 from page_tables import VERSIONS, BlockError, RecordTable, steps_page
 from record_format import write_whole
 from figures import DEVICE
@@ -216,12 +217,7 @@ def main():
     parser.add_argument("--no-commands", action="store_true", help="run no command")
     parser.add_argument("files", nargs="*", type=Path, help="default: every page of the tree")
     arguments = parser.parse_args()
-    files = arguments.files or sorted(
-        page
-        for depth in ("*.md", "*/*.md", "common/*/*.md", "[0-9][0-9]_*/*/*.md")
-        for page in ROOT.glob(depth)
-        if page.parent != ROOT / "build"
-    )
+    files = arguments.files or [page for page in pages(ROOT) if page.suffix == ".md"]
     status = 0
     for file in files:
         name = os.path.relpath(file, ROOT)
