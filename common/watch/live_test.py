@@ -323,10 +323,6 @@ class LivePage(test_watch.Scratch):
                 name: chromium.evaluate(f"after({json.dumps(changes)})")
                 for name, changes in scenario().items()
             }
-            chromium.call("Emulation.setDeviceMetricsOverride", **browser.PHONE)
-            self.assertLessEqual(
-                chromium.evaluate("document.documentElement.scrollWidth"), browser.PHONE["width"]
-            )
             self.assertEqual(chromium.errors, [])
             self.assertEqual(
                 [url for url in chromium.asked if not url.startswith(("file:", "about:", "blob:"))],
