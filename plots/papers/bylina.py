@@ -39,15 +39,6 @@ def host(data, table):
     return next((kernel for kernel in HOSTS if there[kernel] == every), "csr_openmp")
 
 
-def threads_of(records):
-    counts = sorted({r["threads"] for r in records if "threads" in r})
-    if not counts:
-        return "the records do not say with how many threads"
-    return f"{', '.join(map(str, counts))} threads" + "; older records do not say" * any(
-        "threads" not in r for r in records
-    )
-
-
 def host_note(data, table, cpu):
     """Which library on which processor, with how many threads, and what its times leave out."""
     keys = [(m, p, cpu) for m in matrices_of(table).matrices() for p in style.PRECISIONS]
@@ -55,30 +46,19 @@ def host_note(data, table, cpu):
     if not of:
         return f"CPU: {HOSTS[cpu]} on the host of the GPU (the paper: MKL)."
     before = max(r.get("preprocess_ms", 0) for r in of)
+    threads = sorted({r["threads"] for r in of if "threads" in r})
+    threads = f"{', '.join(map(str, threads))} threads" * bool(threads)
+    threads = threads or "the records do not say with how many threads"
     return (
-        f"CPU: {HOSTS[cpu]} (the paper: MKL) on the host of the GPU, {of[0].get('processor', 'a CPU')}; {threads_of(of)}."
+        f"CPU: {HOSTS[cpu]} (the paper: MKL) on the host of the GPU, {of[0].get('processor', 'a CPU')}; {threads}."
         + f" Not in its times: up to {cell(before)} ms of preprocess per matrix." * (before >= 0.01)
     )
 
 
 def remark(data, table):
-    """What multiplies, and how much faster oneMKL is than a slower library where it was measured,
-    too."""
-    cpu = host(data, table)
-    faster = {
-        m: milliseconds(data.times[m, "f32", cpu]) / milliseconds(data.times[m, "f32", "mkl_csr"])
-        for m in matrices_of(table).matrices()
-        if cpu != "mkl_csr" and (m, "f32", "mkl_csr") in data.times
-    }
+    """What multiplies."""
     text = "COO, ELL, HYB: kernels coo, ell and hyb of step 08; CSR: csr_vector_shared, a warp per row as "
-    text += f"in the paper's figure 9; {host_note(data, table, cpu)}"
-    if faster:
-        least, most = (cell(end(faster.values())) for end in (min, max))
-        text += (
-            f" oneMKL was measured on {style.listed(faster)} only, and is {least} to {most} times "
-        )
-        text += "as fast there, in single precision."
-    return text
+    return text + f"in the paper's figure 9; {host_note(data, table, host(data, table))}"
 
 
 def panel(axes, rates, names, title, first):

@@ -531,16 +531,10 @@ class Series(Case):
 
     def test_one_library_of_the_cpu_stands_for_all_matrices_of_a_table(self):
         data, names = copy.copy(self.sets["large"]), published("bylina_2011_table2").matrices()
-        for measured, kernel, note in (
-            (names[:0], "eigen_csr", False),
-            (names[:1], "eigen_csr", True),
-            (names, "mkl_csr", False),
-        ):
-            keys = [(m, p, "mkl_csr") for m in measured for p in ("f32", "f64")]
+        for count, kernel in ((0, "eigen_csr"), (1, "eigen_csr"), (len(names), "mkl_csr")):
+            keys = [(m, p, "mkl_csr") for m in names[:count] for p in ("f32", "f64")]
             data.times = {**self.sets["large"].times, **dict.fromkeys(keys, {"warm_ms": 0.25})}
             self.assertEqual((bylina.host(data, 4), bylina.host(data, 6)), (kernel, "eigen_csr"))
-            said = "measured on cant only, and is 2.00 to 2.00 times"
-            self.assertEqual(said in bylina.remark(data, 5), note)
 
     def test_cds_beside_dia(self):
         def message(name):
