@@ -290,12 +290,8 @@ def loads_in_flight(sass):
     loads = lambda part: sum("LDG" in text for _, text, _ in part)  # noqa: E731
 
     def per_wait(part):
-        rounds, now, ready, first = (
-            8,
-            0,
-            [0] * 8,
-            None,
-        )  # in latencies of a load; all else takes no time
+        rounds, first = 8, None
+        now, ready = 0, [0] * 8  # in latencies of a load; all else takes no time
         for _ in range(rounds + 1):
             for _, text, upper in part:
                 now = max([now, *(ready[b] for b in range(6) if upper >> 52 + b & 1)])

@@ -133,10 +133,8 @@ def figure4_rates(data, gaps):
         if of
     }
     unit = f"GFLOP/s in % of the fastest of the seven on each of {len(best)} matrices, {style.brief(data.device)}"
-    colours, head = (
-        {a: style.OURS for a in ("PCSR", "PCSR in one pass")},
-        "sole fastest;\nmedian GFLOP/s",
-    )
+    colours = dict.fromkeys(("PCSR", "PCSR in one pass"), style.OURS)
+    head = "sole fastest;\nmedian GFLOP/s"
     figure, key = by_row(data, message, shares, colours, told, head, unit)
     style.legend(figure, key)
     gaps.remark(

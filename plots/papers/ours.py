@@ -151,14 +151,9 @@ def ladder_panel(axes, best, baseline, first, names):
             for end in ("upper", "lower")
         )
         dark = step in first
-        axes.barh(
-            y,
-            shares[step],
-            0.72,
-            color=style.BLUE if dark else style.BLACK if step == 0 else "#b8c4cf",
-            xerr=[[low], [high]],
-            error_kw={"elinewidth": 0.7},
-        )
+        colour = style.BLUE if dark else style.BLACK if step == 0 else "#b8c4cf"
+        spread = {"xerr": [[low], [high]], "error_kw": {"elinewidth": 0.7}}
+        axes.barh(y, shares[step], 0.72, color=colour, **spread)
         weight = "bold" if dark else "normal"
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
         look = {"va": "center", "fontweight": weight, "bbox": white, "zorder": 4}
@@ -451,12 +446,8 @@ def profile(data, gaps):
     for label, (_, colour, dashes, width) in PROFILED.items():
         look = {"color": colour, "linestyle": dashes, "linewidth": width}
         style.profile(axes, [f[label] for f in of.values() if label in f], len(of), LIMIT, **look)
-    axes.set(
-        xscale="log",
-        xlim=(0.99, LIMIT),
-        ylim=(0, 101),
-        xlabel="time / time of the fastest (the further left and up a curve, the better)",
-    )
+    unit = "time / time of the fastest (the further left and up a curve, the better)"
+    axes.set(xscale="log", xlim=(0.99, LIMIT), ylim=(0, 101), xlabel=unit)
     axes.set_ylabel(f"% of the {said[first]} within that factor")
     axes.set_xticks([], minor=True)
     axes.set_xticks(ticks := [1, 1.2, 1.5, 2, 3, 5, LIMIT], map(str, ticks))

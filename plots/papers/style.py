@@ -59,10 +59,8 @@ def new_figure(height, message):
 
 def wrapped(message, width=84):
     """In lines of nearly one length, so that none has a single word; none begins with a number."""
-    even, message = (
-        len(message) // -(-max(len(message), 1) // width) + 9,
-        re.sub(r" (?=\d)", "\xa0", message),
-    )
+    even = len(message) // -(-max(len(message), 1) // width) + 9
+    message = re.sub(r" (?=\d)", "\xa0", message)
     lines = textwrap.wrap(message, min(even, width), break_on_hyphens=False)
     return "\n".join(lines).replace("\xa0", " ")
 

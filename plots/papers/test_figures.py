@@ -247,12 +247,8 @@ class Everywhere(Case):
         self.assertIn("| **03 several lanes per row** |", ladder.table(3))
 
     def test_times_of_other_code_are_named_wherever_they_are_shown(self):
-        stale, one, both = (
-            ("pcsr_one_pass", "csr_vector"),
-            "pcsr_one_pass",
-            "csr_vector, pcsr_one_pass",
-        )
-        other = {kernel: records.OTHER_CODE for kernel in stale}
+        one, both = "pcsr_one_pass", "csr_vector, pcsr_one_pass"
+        other = {kernel: records.OTHER_CODE for kernel in both.split(", ")}
         self.patch(records, "code_state", lambda r: other.get(r["kernel"]))
         for name, kernels in (
             *((name, one) for name in ("profile", "copy_share", "ladder", "speedup")),
@@ -615,10 +611,8 @@ class Report(Case):
         self.assertEqual({row[3] for row in none.rows}, {"not measured yet"})
         rows = claims.claims_table(self.sets["large"]).rows
         ours_of, of_pcsr = {row[1]: row[3] for row in rows}, dict(row[1:4:2] for row in rows[:14])
-        scalar, cusparse = (
-            "times as fast as CSR-scalar, f32 and f64",
-            "times as fast as cuSPARSE's CSR, ALG1 without preprocess",
-        )
+        scalar = "times as fast as CSR-scalar, f32 and f64"
+        cusparse = "times as fast as cuSPARSE's CSR, ALG1 without preprocess"
         means = "1.33–1.33 and 1.33–1.33"
         said = (
             "26 of the 26 matrices; medians 1.33 and 1.33; by our time: above 20 us 1.33 and 1.33"
