@@ -60,18 +60,15 @@ class Node {
       for (Index slots = 1; slots <= window << k; ++slots) phases_.push_back({k, slots});
     }
     size_ = static_cast<Index>(phases_.size());
-    sending_before_.assign(static_cast<std::size_t>(states()) + 1, 0);
-    for (Index state = 0; state < states(); ++state) {
-      const bool sending = state > 0 && (state - 1) % size_ == kSendingPhase;
-      sending_before_[state + 1] = sending_before_[state] + (sending ? 1 : 0);
-    }
   }
 
   Index states() const { return 1 + capacity_ * size_; }
   Index sending_states() const { return capacity_; }
-  bool sends(Index state) const { return sending_before(state + 1) != sending_before(state); }
+  bool sends(Index state) const { return state > 0 && (state - 1) % size_ == kSendingPhase; }
   // How many of the states before `state` are sending ones.
-  Index sending_before(Index state) const { return sending_before_[state]; }
+  Index sending_before(Index state) const {
+    return state == 0 ? 0 : (state - 1 + size_ - 1 - kSendingPhase) / size_;
+  }
 
   // Calls move(next state, rate) for each move out of `state`, while another node sends or not.
   template <typename Move>
@@ -116,7 +113,6 @@ class Node {
   Index size_ = 0;             // states with a given number of packets, more than 0
   std::vector<Phase> phases_;  // those states
   std::vector<Index> looks_;   // of each k: the phase that looks at the channel
-  std::vector<Index> sending_before_;
 };
 
 // All nodes together: one of them sends, or none. States are numbered lexicographically.
