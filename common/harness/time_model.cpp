@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <istream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
@@ -92,32 +93,24 @@ enum Term {
   kBarrier,
   kTerms
 };
-enum Limit {
-  kLaunches,
-  kL2,
-  kDram,
-  kLines,
-  kInstructions,
-  kShared,
-  kAtomics,
-  kLatency,
-  kBarriers,
-  kLimits
-};
-constexpr const char* kLimitNames[kLimits] = {"launches", "L2 bandwidth", "DRAM bandwidth",
-                                              "L1 lines", "instructions", "shared memory",
-                                              "atomics",  "latency",      "barriers"};
 struct TermInfo {
   const char* parameter;
-  Limit limit;
+  const char* limit;  // of an estimate, where its time is most
 };
-constexpr TermInfo kTermInfo[kTerms] = {{"l2_byte", kL2},           {"dram_byte", kDram},
-                                        {"line", kLines},           {"instruction", kInstructions},
-                                        {"shared_pass", kShared},   {"atomic", kAtomics},
-                                        {"same_address", kAtomics}, {"same_counter", kAtomics},
-                                        {"item", kLatency},         {"load", kLatency},
-                                        {"l2_load", kLatency},      {"shared_load", kLatency},
-                                        {"barrier", kBarriers}};
+constexpr const char *kLaunches = "launches", *kLatency = "latency";
+constexpr TermInfo kTermInfo[kTerms] = {{"l2_byte", "L2 bandwidth"},
+                                        {"dram_byte", "DRAM bandwidth"},
+                                        {"line", "L1 lines"},
+                                        {"instruction", "instructions"},
+                                        {"shared_pass", "shared memory"},
+                                        {"atomic", "atomics"},
+                                        {"same_address", "atomics"},
+                                        {"same_counter", "atomics"},
+                                        {"item", kLatency},
+                                        {"load", kLatency},
+                                        {"l2_load", kLatency},
+                                        {"shared_load", kLatency},
+                                        {"barrier", "barriers"}};
 
 // What the parameters are multiplied with, of one function and launch.
 struct Terms {
@@ -255,7 +248,7 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     return estimate;
   }
   const TimeParameters& p = *find_parameters(gpu.name);
-  std::array<double, kLimits> sums{};
+  std::map<std::string, double> sums;
   sums[kLaunches] = p.launch - p.dependent;
   double longest = 0, most_warps = 0;
   estimate.us = p.launch - p.dependent;
@@ -271,8 +264,8 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     if (t.uneven > 2) longest += t.launches * waiting * t.uneven / t.in_turn;
     most_warps = std::max(most_warps, t.most_warps);
   }
-  const auto limit = std::max_element(sums.begin(), sums.end());
-  estimate.limit = kLimitNames[limit - sums.begin()];
+  const auto limit = std::ranges::max_element(sums, {}, [](const auto& sum) { return sum.second; });
+  estimate.limit = limit->first;
   if (p.is_measured) {
     // (The last interval is for limits without one of their own.)
     const auto* interval =
@@ -281,9 +274,9 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     estimate.low = estimate.us * interval->low;
     estimate.high = estimate.us * interval->high;
   }
-  if (estimate.limit == "latency" && longest > *limit / 2) estimate.limit = "longest row";
+  if (estimate.limit == kLatency && longest > limit->second / 2) estimate.limit = "longest row";
   estimate.detail = estimate.limit;
-  if (estimate.limit == "latency") {
+  if (estimate.limit == kLatency) {
     estimate.detail += fmt::format(": {:.0f} of {} warps", most_warps, gpu.threads / 32);
   }
   return estimate;
@@ -291,7 +284,7 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
 
 void write_terms(std::istream& in, std::ostream& out, const simt::Gpu& gpu) {
   nlohmann::ordered_json heads = nlohmann::json::array();
-  for (const TermInfo& info : kTermInfo) heads.push_back({info.parameter, kLimitNames[info.limit]});
+  for (const TermInfo& info : kTermInfo) heads.push_back({info.parameter, info.limit});
   out << heads.dump() << '\n';
   for (std::string line; std::getline(in, line);) {
     std::vector<Work> work;
