@@ -299,10 +299,11 @@ void declare(CommandLine& line, Options& options) {
            {between(0.0, 1.0)});
   line.add("--padding-limit", options.padding_limit,
            "most entries that a padded format may store for each nonzero", {above_zero()});
-  line.add("--json", options.json,
-           "append what is measured to this file (JSON Lines: plots/README.md); after --list or "
-           "--environment, without a file: answer in JSON",
-           {may_be_empty()});
+  line.add(
+      "--json", options.json,
+      "append what is measured to this file (JSON Lines: plots/README.md); after --list, without "
+      "a file: answer in JSON",
+      {may_be_empty()});
   line.add("--turn", options.turn,
            "use the GPU only while no other process has this file locked; matrices are prepared "
            "before");
@@ -353,7 +354,8 @@ void declare(CommandLine& line, Options& options) {
              {between(0, 4096)});
   }
   line.add("-l,--list", options.list, "list the kernels and the papers they come from");
-  line.add("--environment", options.environment_only, "say what machine and software this is");
+  line.add("--environment", options.environment_only,
+           "say in JSON what machine and software this is");
 }
 
 // What follows from the options as they were given.
@@ -432,11 +434,7 @@ int main_program(int argc, char** argv) {
   }
   options.environment = describe_environment(argc, argv);
   if (options.environment_only) {
-    if (in_json) {
-      std::cout << environment_as_json(options.environment) << '\n';
-    } else {
-      print_environment(std::cout, options.environment);
-    }
+    std::cout << environment_as_json(options.environment) << '\n';
     return 0;
   }
   for (const auto& [program, body] : programs) {

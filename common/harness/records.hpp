@@ -62,7 +62,7 @@ std::string kernels_as_json();
 // capability.
 std::string machine_code_as_json(int arch);
 
-// As `spmv --environment --json` prints it: the run's description, but for id and command, with the
+// As `spmv --environment` prints it: the run's description, but for id and command, with the
 // reason for this backend and the number of devices.
 std::string environment_as_json(const Environment& environment);
 

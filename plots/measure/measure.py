@@ -122,7 +122,7 @@ class Machine:
 
     def __init__(self, spmv):
         self.spmv = spmv
-        self.environment = json.loads(output_of([spmv, "--environment", "--json"]))
+        self.environment = json.loads(output_of([spmv, "--environment"]))
         self.kernels = json.loads(output_of([spmv, "--list", "--json"]))
         self.has_gpu = self.environment["backend"] == "cuda"
         self.devices = self.environment.get("devices", 1)
