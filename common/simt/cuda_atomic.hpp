@@ -61,31 +61,30 @@ __forceinline__ void after(memory_order order, thread_scope scope) {
     simt::no_tail_call();
   }
 }
-}  // namespace detail
-
-template <typename T, thread_scope scope = thread_scope_system>
-class atomic_ref {
+// What atomic_ref and atomic can do to the T at which their object() points.
+template <typename Self, typename T, thread_scope scope>
+class operations {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "4 or 8 bytes");
+  __forceinline__ T* object() const { return static_cast<const Self*>(this)->object(); }
 
  public:
-  __forceinline__ explicit atomic_ref(T& object) : object_(&object) {}
   __forceinline__ T load(memory_order order = memory_order_seq_cst) const {
     const T value = simt::from_bits<T>(
-        simt::atomic_load(object_, sizeof(T), order != memory_order_relaxed, simt_scope(scope)));
+        simt::atomic_load(object(), sizeof(T), order != memory_order_relaxed, simt_scope(scope)));
     simt::no_tail_call();
     return value;
   }
   __forceinline__ void store(T value, memory_order order = memory_order_seq_cst) const {
-    simt::atomic_store(const_cast<::std::remove_const_t<T>*>(object_), simt::to_bits(value),
+    simt::atomic_store(const_cast<::std::remove_const_t<T>*>(object()), simt::to_bits(value),
                        sizeof(T), order != memory_order_relaxed, simt_scope(scope));
     simt::no_tail_call();
   }
 #define SIMT_MEMBER(name, operation)                                                 \
   __forceinline__ T name(T value, memory_order order = memory_order_seq_cst) const { \
-    detail::before(order, scope);                                                    \
-    const T old = simt::operation(object_, value, simt_scope(scope));                \
+    before(order, scope);                                                            \
+    const T old = simt::operation(object(), value, simt_scope(scope));               \
     simt::no_tail_call();                                                            \
-    detail::after(order, scope);                                                     \
+    after(order, scope);                                                             \
     return old;                                                                      \
   }
   SIMT_MEMBER(exchange, atomic_exchange)
@@ -102,16 +101,16 @@ class atomic_ref {
   // Whether it was `expected`, which then becomes `desired`; else `expected` is what it was.
   __forceinline__ bool compare_exchange_strong(T& expected, T desired, memory_order success,
                                                memory_order failure) const {
-    detail::before(success, scope);
+    before(success, scope);
     // (Compared bit by bit, numbers of floating point, too.)
     using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
     const Bits wanted = __builtin_bit_cast(Bits, expected);
     const Bits old =
-        simt::atomic_compare_exchange(reinterpret_cast<Bits*>(object_), wanted,
+        simt::atomic_compare_exchange(reinterpret_cast<Bits*>(object()), wanted,
                                       __builtin_bit_cast(Bits, desired), simt_scope(scope));
     simt::no_tail_call();
     const bool exchanged = old == wanted;
-    detail::after(exchanged ? success : failure, scope);
+    after(exchanged ? success : failure, scope);
     expected = __builtin_bit_cast(T, old);
     return exchanged;
   }
@@ -142,6 +141,16 @@ class atomic_ref {
     store(value);
     return value;
   }
+};
+
+}  // namespace detail
+
+template <typename T, thread_scope scope = thread_scope_system>
+class atomic_ref : public detail::operations<atomic_ref<T, scope>, T, scope> {
+ public:
+  __forceinline__ explicit atomic_ref(T& object) : object_(&object) {}
+  using detail::operations<atomic_ref, T, scope>::operator=;
+  __forceinline__ T* object() const { return object_; }
 
  private:
   T* object_;
@@ -149,41 +158,14 @@ class atomic_ref {
 
 // A variable that is only touched so.
 template <typename T, thread_scope scope = thread_scope_system>
-class atomic {
-  using Ref = atomic_ref<T, scope>;
-
+class atomic : public detail::operations<atomic<T, scope>, T, scope> {
  public:
   atomic() = default;
   constexpr atomic(T value) : value_(value) {}
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
-  __forceinline__ T operator=(T value) { return Ref(value_) = value; }
-  __forceinline__ operator T() { return Ref(value_).load(); }
-#define SIMT_MEMBER(name)                               \
-  template <typename... Arguments>                      \
-  __forceinline__ auto name(Arguments&&... arguments) { \
-    return Ref(value_).name(arguments...);              \
-  }
-  SIMT_MEMBER(load)
-  SIMT_MEMBER(store)
-  SIMT_MEMBER(exchange)
-  SIMT_MEMBER(fetch_add)
-  SIMT_MEMBER(fetch_sub)
-  SIMT_MEMBER(fetch_and)
-  SIMT_MEMBER(fetch_or)
-  SIMT_MEMBER(fetch_xor)
-  SIMT_MEMBER(fetch_min)
-  SIMT_MEMBER(fetch_max)
-  SIMT_MEMBER(compare_exchange_strong)
-  SIMT_MEMBER(compare_exchange_weak)
-  SIMT_MEMBER(operator+=)
-#undef SIMT_MEMBER
-  __forceinline__ T operator++() {
-    return ++Ref(value_);
-  }
-  __forceinline__ T operator++(int) {
-    return Ref(value_)++;
-  }
+  __forceinline__ T operator=(T value) { return this->store(value), value; }
+  __forceinline__ T* object() const { return const_cast<T*>(&value_); }
 
  private:
   T value_;
