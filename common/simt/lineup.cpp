@@ -21,55 +21,48 @@ bool profiling = false;
 Profile profile;
 std::unique_ptr<CacheModel> caches;
 
-struct Passes {
-  unsigned needed, ideal;
-};
+using Addresses = std::uintptr_t[kWarpSize];
 
-// Rounds in which 32 banks of 4 bytes serve the accesses of the lanes in `mask`, of `size` bytes
-// each, to shared memory. Lanes that want the same word share it. Wider accesses are served half a
-// warp or a quarter of it at a time.
-Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned mask, unsigned size) {
-  const unsigned words = std::max(1u, size / kBankBytes);
-  const unsigned group = kWarpSize / words;
-  const auto base = address_of(shared_address(0));
-  Passes passes{0, 0};
+// For each `group` of neighbouring lanes: the distinct units of `unit` bytes, counted from `base`
+// on, in which those of the group that `mask` names access `size` bytes; unless there are none.
+template <typename Visit>
+void for_each_group(const Addresses& addresses, unsigned mask, unsigned size, unsigned group,
+                    std::uintptr_t base, unsigned unit, Visit&& visit) {
   for (unsigned first = 0; first < kWarpSize; first += group) {
-    std::uintptr_t wanted[kWarpSize];
+    std::uintptr_t units[2 * kWarpSize];  // an access may straddle two sectors
     unsigned n = 0;
-    for (unsigned lane = first; lane < first + group; ++lane) {
-      if (!(mask >> lane & 1)) continue;
-      for (unsigned w = 0; w < words; ++w) wanted[n++] = (addresses[lane] - base) / kBankBytes + w;
+    for (unsigned id = first; id < first + group; ++id) {
+      if (!(mask >> id & 1)) continue;
+      const std::uintptr_t begin = addresses[id] - base;
+      for (std::uintptr_t u = begin / unit; u <= (begin + size - 1) / unit; ++u) units[n++] = u;
     }
-    std::sort(wanted, wanted + n);
+    std::sort(units, units + n);
+    if (n > 0) visit(units, std::unique(units, units + n));
+  }
+}
+
+// Adds the rounds in which 32 banks of 4 bytes serve the accesses to shared memory. Lanes that want
+// the same word share it. Wider accesses are served half a warp or a quarter of it at a time.
+void count_passes(AccessCounts& counts, const Addresses& addresses, unsigned mask, unsigned size) {
+  const auto visit = [&counts](const std::uintptr_t* word, const std::uintptr_t* end) {
     unsigned load[kWarpSize] = {};
     unsigned most = 0;
-    for (unsigned i = 0; i < n; ++i) {
-      if (i > 0 && wanted[i] == wanted[i - 1]) continue;
-      most = std::max(most, ++load[wanted[i] % kWarpSize]);
-    }
-    passes.needed += most;
-    passes.ideal += most > 0;
-  }
-  return passes;
+    for (; word < end; ++word) most = std::max(most, ++load[*word % kWarpSize]);
+    counts.passes += most;
+    ++counts.ideal_passes;
+  };
+  for_each_group(addresses, mask, size, kWarpSize / std::max(1u, size / kBankBytes),
+                 address_of(shared_address(0)), kBankBytes, visit);
 }
 
 // A texture unit takes 8 neighbouring lanes at a time, as an H200's counters say: their fetches are
 // a request, with sectors of its own.
-void count_fetches(AccessCounts& counts, const std::uintptr_t (&addresses)[kWarpSize],
-                   unsigned mask, unsigned size) {
-  constexpr unsigned kLanes = 8;
-  for (unsigned first = 0; first < kWarpSize; first += kLanes) {
-    std::uintptr_t sectors[2 * kLanes];  // an element may straddle two
-    unsigned n = 0;
-    for (unsigned id = first; id < first + kLanes; ++id) {
-      if (!(mask >> id & 1)) continue;
-      sectors[n++] = addresses[id] / kSectorBytes;
-      sectors[n++] = (addresses[id] + size - 1) / kSectorBytes;
-    }
-    std::sort(sectors, sectors + n);
-    counts.texture_requests += n > 0;
-    counts.texture_sectors += std::unique(sectors, sectors + n) - sectors;
-  }
+void count_fetches(AccessCounts& counts, const Addresses& addresses, unsigned mask, unsigned size) {
+  const auto visit = [&counts](const std::uintptr_t* sector, const std::uintptr_t* end) {
+    ++counts.texture_requests;
+    counts.texture_sectors += static_cast<std::uint64_t>(end - sector);
+  };
+  for_each_group(addresses, mask, size, 8, 0, kSectorBytes, visit);
 }
 
 }  // namespace
@@ -248,19 +241,16 @@ void Observer::line_up(unsigned warp) {
 // Counts one request of the lanes in `mask`. A trace has what the request alone adds.
 void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
                      unsigned warp) {
-  if (recorder_ && tally.space == Space::kNone) recorder_->request(tally, addresses, mask);
   if (!recorder_ || tally.space == Space::kNone) {
-    return count(tally, addresses, mask, warp, nullptr);
+    count(tally, addresses, mask, warp, nullptr);
+  } else {
+    AccessCounts& own = recorder_->counts_of_next();
+    const AccessCounts before = std::exchange(tally.counts, {});
+    count(tally, addresses, mask, warp, &own);
+    own += tally.counts;
+    tally.counts += before;
   }
-  const AccessCounts before = tally.counts;
-  AccessCounts& own = recorder_->counts_of_next();
-  count(tally, addresses, mask, warp, &own);
-  own.bytes_used = tally.counts.bytes_used - before.bytes_used;
-  own.sectors = tally.counts.sectors - before.sectors;
-  own.lines = tally.counts.lines - before.lines;
-  own.passes = tally.counts.passes - before.passes;
-  own.ideal_passes = tally.counts.ideal_passes - before.ideal_passes;
-  recorder_->request(tally, addresses, mask);
+  if (recorder_) recorder_->request(tally, addresses, mask);
 }
 
 // `own`: counts what the caches lack of this request alone, if it is not null.
@@ -315,10 +305,7 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
   }
   counts.bytes_used += bytes;
   if (tally.space == Space::kShared) {
-    const Passes passes = bank_passes(addresses, mask, tally.size);
-    counts.passes += passes.needed;
-    counts.ideal_passes += passes.ideal;
-    return;
+    return count_passes(counts, addresses, mask, tally.size);
   }
   counts.sectors += sector_count;
   Touched& last = touched_;
