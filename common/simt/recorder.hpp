@@ -1,10 +1,9 @@
 // Takes down what a run does, for trace.hpp. Not for use outside simt.
 #pragma once
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <array>
-#include <charconv>
-#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -31,28 +30,6 @@ struct Target {
   Space space;
   const std::string* array;   // its name, or that of a barrier or warp operation
   std::uintptr_t begin, end;  // 0: of none
-};
-
-// The text of an event. (A string would look at its capacity at every character, of which there are
-// a dozen numbers full per lane and iteration: most of what a trace costs is writing them.)
-class EventText {
- public:
-  void clear() { end_ = text_; }
-  void put(char c) { *end_++ = c; }
-  void put(std::string_view words) { end_ = std::copy(words.begin(), words.end(), end_); }
-  template <std::integral Integer>
-  void put(Integer value) {
-    end_ = std::to_chars(end_, std::end(text_), value).ptr;
-  }
-  template <typename... Parts>
-  void put_all(const Parts&... parts) {
-    (put(parts), ...);
-  }
-  std::string_view view() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
-
- private:
-  char text_[8192];  // 32 lanes with an address and four words of 20 digits each need half of it
-  char* end_ = text_;
 };
 
 // The hooks are called by the Observer, which also says when a lane's accesses become requests: the
@@ -125,7 +102,7 @@ class Recorder {
   // The last one of each form: neighbouring lanes often have the same.
   const std::pair<const std::uint64_t, std::size_t>* last_value_[3] = {};
   std::map<std::pair<unsigned, std::array<std::uint8_t, kWarpSize>>, std::size_t> sources_;
-  EventText event_;                  // the one that is being written
+  fmt::memory_buffer event_;         // the one that is being written
   std::deque<AccessCounts> counts_;  // of each request to memory
   std::size_t counted_ = 0;          // of these, those whose events were written
 

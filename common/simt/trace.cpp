@@ -1,5 +1,6 @@
 #include "simt/trace.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,6 +40,12 @@ std::string number_at(std::uintptr_t address) {
   std::string text = number<Integer, Float>(bits);
   std::erase(text, '"');
   return text == "~" ? "-1" : text;
+}
+
+// (Most of what a trace costs is writing its numbers: a dozen per lane and iteration.)
+template <typename... Parts>
+void put(fmt::memory_buffer& text, const Parts&... parts) {
+  (fmt::format_to(fmt::appender(text), FMT_COMPILE("{}"), parts), ...);
 }
 
 }  // namespace
@@ -142,23 +149,22 @@ void Recorder::finish_lining_up() {
 
 void Recorder::step(const void* pc, unsigned mask) {
   event_.clear();
-  event_.put_all("[\"at\",", place(pc), ',', mask, ']');
-  write(event_.view());
+  put(event_, "[\"at\",", place(pc), ',', mask, ']');
+  write({event_.data(), event_.size()});
 }
 
 void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize],
                        unsigned mask) {
   const Note* notes[kWarpSize];
   for_each_lane(mask, [&](unsigned id) { notes[id] = &notes_[id][next_note_[id]++]; });
-  EventText& event = event_;
-  event.clear();
-  event.put_all("[\"", target.access == Access::kBarrier ? "wait" : to_string(target.access), "\",",
-                instruction(target), ',', mask);
-  const auto list = [&event, mask](auto&& element) {
-    event.put(",[");
+  event_.clear();
+  put(event_, "[\"", target.access == Access::kBarrier ? "wait" : to_string(target.access), "\",",
+      instruction(target), ',', mask);
+  const auto list = [this, mask](auto&& element) {
+    put(event_, ",[");
     for (unsigned rest = mask; rest; rest &= rest - 1) {
       element(static_cast<unsigned>(std::countr_zero(rest)));
-      event.put(rest & (rest - 1) ? ',' : ']');
+      put(event_, rest & (rest - 1) ? ',' : ']');
     }
   };
 
@@ -166,16 +172,16 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   if (target.access == Access::kWarpOperation && name != "__syncwarp") {
     const bool is_mask =
         name == "__ballot_sync" || name == "__activemask" || name.starts_with("__match");
-    list([&](unsigned id) { event.put(value(notes[id]->words[0], form(notes[id]->words[0]))); });
+    list([&](unsigned id) { put(event_, value(notes[id]->words[0], form(notes[id]->words[0]))); });
     if (name.starts_with("__shfl")) {
-      event.put_all(',', sources(notes, mask));
+      put(event_, ',', sources(notes, mask));
     } else {
       list([&](unsigned id) {
         const std::uint64_t bits = notes[id]->words[1];
         if (notes[id]->has_result) {
-          event.put(value(bits, is_mask ? Form::kMask : form(bits)));
+          put(event_, value(bits, is_mask ? Form::kMask : form(bits)));
         } else {
-          event.put("null");
+          put(event_, "null");
         }
       });
     }
@@ -183,25 +189,25 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   if (target.space != Space::kNone) {
     std::uintptr_t last = target.begin;
     list([&](unsigned id) {
-      event.put(static_cast<std::ptrdiff_t>(addresses[id] - last));
+      put(event_, static_cast<std::ptrdiff_t>(addresses[id] - last));
       last = addresses[id];
     });
     const auto words = [&](unsigned id, unsigned first) {
       const auto& w = notes[id]->words;
       if (target.size <= 4) {
-        event.put(value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
+        put(event_, value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
       } else if (target.size == 8) {
-        event.put(value(w[first], Form::kEightBytes));
+        put(event_, value(w[first], Form::kEightBytes));
       } else {
         const std::size_t low = value(w[0], Form::kEightBytes);  // numbered before the other
-        event.put_all('[', low, ',', value(w[1], Form::kEightBytes), ']');
+        put(event_, '[', low, ',', value(w[1], Form::kEightBytes), ']');
       }
     };
     list([&](unsigned id) { words(id, 0); });
     if (target.access == Access::kAtomic) list([&](unsigned id) { words(id, 1); });
   }
-  event.put(']');
-  write(event.view());
+  put(event_, ']');
+  write({event_.data(), event_.size()});
   if (!trace_.truncated) counted_ = counts_.size();
 }
 
