@@ -443,24 +443,18 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 
 namespace {
 
+// (Of the host's memory what is pinned.)
 cudaError_t check_set(const void* to, std::size_t bytes) {
-  switch (place_of(to, bytes)) {
-    case Place::kDevice:
-      return cudaSuccess;
-    case Place::kBeyond:
-      return set_error(cudaErrorInvalidValue, too_small(to, bytes));
-    default:
-      return set_error(cudaErrorInvalidValue, "the memory to set is the host's");
-  }
+  const Place place = place_of(to, bytes);
+  if (place == Place::kBeyond) return set_error(cudaErrorInvalidValue, too_small(to, bytes));
+  if (place == Place::kDevice) return cudaSuccess;
+  const auto pinned = simt::find_pinned(address_of(to));
+  if (pinned.bytes == 0) return set_error(cudaErrorInvalidValue, "the memory to set is the host's");
+  const std::size_t room = pinned.bytes - (address_of(to) - pinned.begin);
+  return bytes > room ? set_error(cudaErrorInvalidValue) : cudaSuccess;
 }
 
 cudaError_t set(void* to, int value, std::size_t bytes) {
-  if (const auto pinned = simt::find_pinned(address_of(to)); pinned.bytes) {
-    const std::size_t offset = address_of(to) - pinned.begin;
-    if (bytes > pinned.bytes - offset) return set_error(cudaErrorInvalidValue);
-    std::memset(to, value, bytes);
-    return cudaSuccess;
-  }
   if (const cudaError_t error = check_set(to, bytes)) return error;
   const DeviceMemoryAccess access;
   simt::forget_last_kernel();

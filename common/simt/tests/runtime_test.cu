@@ -105,6 +105,11 @@ TEST_CASE("pinned memory", "[simt]") {
   double* pinned = nullptr;
   REQUIRE(cudaMallocHost(&pinned, 80) == cudaSuccess);
   pinned[9] = 1;
+  CHECK(cudaMemset(pinned, 0, 80) == cudaSuccess);
+  CHECK(pinned[9] == 0);
+  CHECK(cudaMemsetAsync(pinned + 9, 0xff, 8, nullptr) == cudaSuccess);
+  CHECK(std::isnan(pinned[9]));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemsetAsync(pinned + 9, 0, 9, nullptr));
   CHECK_ERROR(cudaErrorInvalidValue, cudaFreeHost(pinned + 1));
   CHECK_ERROR(cudaErrorInvalidValue, cudaFree(pinned));
   CHECK(cudaFreeHost(pinned) == cudaSuccess);
