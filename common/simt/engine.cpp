@@ -337,16 +337,17 @@ void Block::start_grid(GridState& state) {
   idle_.clear();
   for (std::size_t i = count; i-- > 0;) idle_.push_back(fibers_[i].get());
 
-  lanes_.assign(count, {});
-  warps_.assign((count + kWarpSize - 1) / kWarpSize, {});
-  warp_order_.resize(warps_.size());
+  new_lanes_.assign(count, {});
+  new_warps_.assign((count + kWarpSize - 1) / kWarpSize, {});
+  warp_order_.resize(new_warps_.size());
   for (unsigned i = 0; i < count; ++i) {
-    lanes_[i].block = this;
-    lanes_[i].id = static_cast<std::uint8_t>(i % kWarpSize);
-    lanes_[i].warp = static_cast<std::uint16_t>(i / kWarpSize);
-    lanes_[i].thread = index_of(i, dim);
-    Warp& warp = warps_[i / kWarpSize];
+    new_lanes_[i].block = this;
+    new_lanes_[i].id = static_cast<std::uint8_t>(i % kWarpSize);
+    new_lanes_[i].warp = static_cast<std::uint16_t>(i / kWarpSize);
+    new_lanes_[i].thread = index_of(i, dim);
+    Warp& warp = new_warps_[i / kWarpSize];
     if (i % kWarpSize == 0) warp.first_lane = i;
+    warp.live |= 1u << i % kWarpSize;
     ++warp.lanes;
   }
   block_dimensions = dim;
@@ -383,18 +384,8 @@ void Block::order_lanes(std::uint64_t block_number) {
 
 void Block::run_lanes(std::uint64_t block_number) {
   block_index = index_ = index_of(block_number, grid().grid);
-  for (Lane& lane : lanes_) {
-    Lane fresh;
-    fresh.block = this;
-    fresh.id = lane.id;
-    fresh.warp = lane.warp;
-    fresh.thread = lane.thread;
-    lane = fresh;
-  }
-  for (Warp& warp : warps_) {
-    const unsigned live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
-    warp = {.first_lane = warp.first_lane, .live = live, .lanes = warp.lanes};
-  }
+  lanes_ = new_lanes_;
+  warps_ = new_warps_;
   order_lanes(block_number);
   live_ = static_cast<unsigned>(lanes_.size());
   at_barrier_ = 0;

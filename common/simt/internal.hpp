@@ -453,7 +453,6 @@ class Observer {
     const void* pc = nullptr;
     std::uintptr_t address = 0;
   };
-  void check_alignment(Lane& lane, unsigned size, const Unaligned& access);
   [[noreturn]] void reject_misaligned(Lane& lane, unsigned size, const Unaligned& access);
   Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
   void check_written(Lane& lane, const Tally& tally, std::uintptr_t address);
@@ -528,7 +527,7 @@ class Observer {
   };
   std::unordered_map<std::uintptr_t, Update> updates_;
 
-  // The last access to 16 bytes that was aligned to 8: see check_alignment().
+  // The last access to 16 bytes that was aligned to 8: see access().
   Unaligned half_aligned_;
 
   Trail trails_[kWarpSize];
@@ -791,8 +790,8 @@ class Block {
   unsigned barriers_ = 0;  // completed
   GridState* state_ = nullptr;
   uint3 index_{};
-  std::vector<Lane> lanes_;
-  std::vector<Warp> warps_;
+  std::vector<Lane> lanes_, new_lanes_;  // of the running block; as each block begins
+  std::vector<Warp> warps_, new_warps_;
   std::vector<unsigned> warp_order_;
   unsigned running_warp_ = 0;
   std::vector<SharedVariable> shared_;

@@ -95,7 +95,13 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Block::settle(lane);
   lane.empty_loops = 0;
   if (lockstep_ && !is_of_lane(lane, address)) lane.block->wait_for_access(lane, pc);
-  if (address & (size - 1)) check_alignment(lane, size, {access, pc, address});
+  // (Of 16 bytes only the processor knows whether they must be aligned: a structure of two numbers
+  // of 8 bytes is announced like a vector, but loaded in another way.)
+  if (address & (size - 1)) {
+    const Unaligned unaligned{access, pc, address};
+    if (size < 16 || address % 8 != 0) reject_misaligned(lane, size, unaligned);
+    half_aligned_ = unaligned;
+  }
   Instruction& instruction = find_instruction(pc, size, access, strength);
   if (address - instruction.begin >= instruction.room) {
     // A local array: of each lane, another, which is not worth a look at what else it may be.
@@ -358,13 +364,7 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
   return "neither device memory nor shared memory of the block (the host's, or wild)";
 }
 
-// An access that is not aligned to its size. Of 16 bytes only the processor knows whether they must
-// be: a structure of two numbers of 8 bytes is announced like a vector, but loaded in another way.
-void Observer::check_alignment(Lane& lane, unsigned size, const Unaligned& access) {
-  if (size < 16 || access.address % 8 != 0) reject_misaligned(lane, size, access);
-  half_aligned_ = access;
-}
-
+// An access that is not aligned to its size.
 void Observer::reject_misaligned(Lane& lane, unsigned size, const Unaligned& access) {
   const Unobserved unobserved;
   const auto& [how, pc, address] = access;

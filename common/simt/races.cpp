@@ -150,11 +150,20 @@ bool is_read_only(Access access, Strength strength) {
   return access == Access::kTexture || strength == Strength::kReadOnly;
 }
 
-std::uint64_t kinds_of(Access access, Strength strength) {
-  if (access == Access::kAtomic) return kStrong;
+Kind kind_of(Access access, Strength strength) {
+  if (access == Access::kAtomic) {
+    return strength == Strength::kBlock ? Kind::kBlockUpdate : Kind::kUpdate;
+  }
   const bool stores = access == Access::kStore;
-  if (strength != Strength::kVolatile) return stores ? kWrites : kReads;
-  return stores ? kStrong | kStrongWrites : kStrong;
+  if (stores && strength == Strength::kBlock) return Kind::kBlockUpdate;
+  if (strength == Strength::kVolatile) return stores ? Kind::kStrongWrite : Kind::kStrongRead;
+  return stores ? Kind::kWrite : Kind::kRead;
+}
+
+std::uint64_t kinds_of(Kind kind) {
+  constexpr std::uint64_t kKinds[] = {kReads,  kWrites, kStrong, kStrong | kStrongWrites,
+                                      kStrong, kStrong};
+  return kKinds[static_cast<int>(kind)];
 }
 
 // What an access makes of a cell.
@@ -204,7 +213,7 @@ bool is_unordered(std::uint64_t cell) {
 
 void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t address) {
   const bool shared = tally.space == Space::kShared;
-  const std::uint64_t kinds = kinds_of(tally.access, tally.strength);
+  const std::uint64_t kinds = kinds_of(kind_of(tally.access, tally.strength));
   const bool read_only = is_read_only(tally.access, tally.strength);
   // (For threads of other blocks an atomic operation of block scope is a plain one.)
   const CellUpdate update{block_number_ + 1,
@@ -238,7 +247,7 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
 
 const char* GlobalRaces::conflict_with(std::uintptr_t begin, std::size_t offset, unsigned size,
                                        Access access) const {
-  const std::uint64_t kinds = kinds_of(access, Strength::kPlain);
+  const std::uint64_t kinds = kinds_of(kind_of(access, Strength::kPlain));
   if (const auto found = regions_.find(begin); found != regions_.end()) {
     const Region& region = found->second;
     const std::size_t last = (offset + size - 1) / region.cell_bytes;
@@ -416,16 +425,6 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
 namespace {
 
 constexpr std::ptrdiff_t kMaxLoadsToCheck = 4096;
-
-Kind kind_of(Access access, Strength strength) {
-  if (access == Access::kAtomic) {
-    return strength == Strength::kBlock ? Kind::kBlockUpdate : Kind::kUpdate;
-  }
-  const bool stores = access == Access::kStore;
-  if (stores && strength == Strength::kBlock) return Kind::kBlockUpdate;
-  if (strength == Strength::kVolatile) return stores ? Kind::kStrongWrite : Kind::kStrongRead;
-  return stores ? Kind::kWrite : Kind::kRead;
-}
 
 // Adds an access to those of its kind, of which only a thread's last one counts.
 void add_last_of_thread(std::vector<WordAccess>& list, const WordAccess& access) {
