@@ -1,8 +1,9 @@
 // What the host may read and change, and when: streams, events, copies.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 
+#include "device/devices.hpp"
 #include "litmus.hpp"
 
 namespace litmus {
@@ -17,18 +18,12 @@ __global__ void slow_kernel(const int* in, int* out, int value) {
 }
 constexpr int kBlocks = kElements / 256;
 
-struct Pinned {
-  Pinned() {
-    check(cudaMallocHost(&data, kElements * sizeof(int)), "pinned memory");
-    std::memset(data, 0, kElements * sizeof(int));
-  }
-  ~Pinned() { cudaFreeHost(data); }
+// Zeros, at first.
+struct Pinned : spmv::device::Pinned<int> {
+  Pinned() : spmv::device::Pinned<int>(kElements) { std::fill_n(data(), kElements, 0); }
   int wrong(int expected) const {
-    int count = 0;
-    for (int i = 0; i < kElements; ++i) count += data[i] != expected;
-    return count;
+    return kElements - static_cast<int>(std::count(data(), data() + kElements, expected));
   }
-  int* data = nullptr;
 };
 struct Streams {
   explicit Streams(unsigned flags) {
@@ -44,17 +39,16 @@ struct Streams {
   }
   cudaStream_t first = nullptr, second = nullptr;
 };
-inline void copy_back(int* to, const Buffer<int>& from, cudaStream_t stream) {
-  check(cudaMemcpyAsync(to, from.data(), from.bytes(), cudaMemcpyDeviceToHost, stream), "copy");
-}
 
 template <bool kWait>
 int read_results() {
   Buffer<int> out("out", zeros(kElements));
-  const Pinned host;
+  Pinned host;
   const Streams streams(cudaStreamNonBlocking);
   launch(slow_kernel, {kBlocks, 256, 0, streams.first}, nullptr, out.data(), 1);
-  copy_back(host.data, out, streams.first);
+  check(
+      cudaMemcpyAsync(host.data(), out.data(), out.bytes(), cudaMemcpyDeviceToHost, streams.first),
+      "copy");
   if (kWait) check(cudaStreamSynchronize(streams.first), "waiting");
   return host.wrong(1);
 }
@@ -84,9 +78,9 @@ LITMUS_IS(right, event_recorded_after_the_work, two_streams<Recorded::kAfter>())
 template <bool kPinned, bool kWait>
 int change_early() {
   Buffer<int> in("in", zeros(kElements)), out("out", zeros(kElements));
-  const Pinned pinned;
+  Pinned pinned;
   std::vector<int> pageable(kElements);
-  int* const host = kPinned ? pinned.data : pageable.data();
+  int* const host = kPinned ? pinned.data() : pageable.data();
   const Streams streams(cudaStreamNonBlocking);
   for (int i = 0; i < kElements; ++i) host[i] = 1;
   launch(slow_kernel, {kBlocks, 256, 0, streams.first}, nullptr, out.data(), 0);  // not yet
@@ -148,8 +142,8 @@ LITMUS(shows_late, nonblocking_stream_and_memset) {
 // The host reads what a kernel wrote to pinned memory, without and with a wait.
 template <bool kWait>
 int read_mapped() {
-  const Pinned host;
-  launch(slow_kernel, {kBlocks, 256}, nullptr, host.data, 1);
+  Pinned host;
+  launch(slow_kernel, {kBlocks, 256}, nullptr, host.data(), 1);
   if (kWait) check(cudaDeviceSynchronize(), "waiting");
   const int count = host.wrong(1);
   check(cudaDeviceSynchronize(), "waiting");
