@@ -15,44 +15,39 @@ on each, side by side, over the matrices that all of them have.
 
 import argparse
 import itertools
-import math
 import sys
 from pathlib import Path
 from statistics import geometric_mean
 
 from record_format import STATES, RecordError, column
-from records import TIME_CLASSES, files_in, on_gpu, rows_of, time_class
+from records import TIME_CLASSES, Data, files_in, on_gpu, starred, time_class
 
-RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
+RIVALS = ["cusparse_csr*", "cusparse_coo*", "cusparse_spmvop*"]
 PRECISIONS = ("f64", "f32")
 
 
-def compared(rows, kernel, precision, state):
+def compared(data, kernel, precision, state):
     """{matrix: (speedup over the best rival, share of the row-free baseline, nonzeros,
     milliseconds)}, of those on which both were measured."""
-    own, theirs, rivals = column(state), "warm" if state == "overlapped" else state, {}
-    rows = [row for row in rows if row["precision"] == precision]
-    for row in rows:
-        if row["kernel"].startswith(RIVALS):
-            rivals[row["matrix"]] = min(row[column(theirs)], rivals.get(row["matrix"], math.inf))
-    return {
-        row["matrix"] + "*" * (row["source"] == "stand-in"): (
-            rivals[row["matrix"]] / row[own],
-            row[column(f"baseline_{theirs}")] / row[own],
-            row["nnz"],
-            row[own],
-        )
-        for row in rows
-        if row["kernel"] == kernel and own in row and row["matrix"] in rivals
-    }
+    own, theirs, found = column(state), "warm" if state == "overlapped" else state, {}
+    for matrix in data.matrices:
+        record = data.times.get((matrix, precision, kernel), {})
+        rival = data.fastest(matrix, precision, RIVALS, state=theirs)
+        if rival and own in record:
+            ratios = (
+                ms / record[own]
+                for ms in (rival[column(theirs)], record[column(f"baseline_{theirs}")])
+            )
+            found[starred(matrix, record["source"])] = *ratios, record["nnz"], record[own]
+    return found
 
 
-def lines(rows, kernel, states=STATES, by_class=True):
+def lines(data, kernel, states=STATES, by_class=True):
     """Of classes of time, or of all times together."""
     head, most = ("product of   ", 2) if by_class else ("", 3)
     yield f"precision state      {head}matrices  mean  of baseline  worst"
     for precision, state in itertools.product(PRECISIONS, states):
-        every = compared(rows, kernel, precision, state)
+        every = compared(data, kernel, precision, state)
         for name in (TIME_CLASSES if by_class else [""]) if every else []:
             found = {m: of for m, of in every.items() if name in ("", time_class(of[-1]))}
             line = f"{precision:9} {state:10} {name:{len(head)}}{len(found):8}"
@@ -65,7 +60,7 @@ def lines(rows, kernel, states=STATES, by_class=True):
             share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
             mean = geometric_mean(speedup for speedup, *_ in found.values())
             yield f"{line} {mean:5.2f}  {share}  {worst}"
-    of = {row["matrix"]: row["source"] for row in rows if row["kernel"] == kernel}
+    of = {matrix: r["source"] for (matrix, _, name), r in data.times.items() if name == kernel}
     files, made, stand_ins = map(list(of.values()).count, ("file", "generated", "stand-in"))
     yield f"matrices: {files} files, {made} generated, {stand_ins} stand-ins*"
 
@@ -75,7 +70,7 @@ def side_by_side(of_device, kernel, states=STATES):
     yield " " * 43 + "".join(f"  {device:>22}" for device in of_device)
     yield "precision state      product of   matrices " + "           mean   worst" * len(of_device)
     for precision, state in itertools.product(PRECISIONS, states):
-        every = [compared(rows, kernel, precision, state) for rows in of_device.values()]
+        every = [compared(data, kernel, precision, state) for data in of_device.values()]
         shared = set.intersection(*map(set, every))
         of_class = {name: [] for name in TIME_CLASSES}
         for matrix in sorted(shared):
@@ -101,16 +96,16 @@ def main(argv=None):
     parser.add_argument("--all", action="store_true", help=about)
     arguments = parser.parse_args(argv)
     states = [arguments.state] if arguments.state else STATES
-    files, of_device = {}, {}  # a measurement supersedes an older one of its device only
+    files = {}  # a measurement supersedes an older one of its device only
     try:
         for path in arguments.paths:
             of, more = (path, files_in(path)) if path.is_dir() else (path.parent, [path])
             files.setdefault(of, []).extend(more)
-        for row in (row for of in files.values() for row in rows_of(of, keep=on_gpu)):
-            of_device.setdefault(row["device"], []).append(row)
+        every = [Data(of.name, files=named) for of, named in files.items()]
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
-    kernels = {row["kernel"] for rows in of_device.values() for row in rows}
+    of_device = {data.device: data for data in every}
+    kernels = {kernel for data in every for (_, _, kernel), r in data.times.items() if on_gpu(r)}
     if not kernels:
         sys.exit("error: no times of a GPU in these records")
     if arguments.kernel not in kernels:
