@@ -3,102 +3,15 @@
 
     mutants.py DIRECTORY    prints C++: one namespace per mistake, which holds the changed code
 
-A mistake is a text of a source and what stands in its place. A text that does not occur exactly once
-in its file is an error: then the kernel has changed, and the mistake with it.
+They stand in mutants.diff: texts of a source and what takes their place. A text that does not occur exactly once in its
+file is an error: then the kernel has changed, and the mistake with it.
 """
 
 import re
 import sys
 from pathlib import Path
 
-MINIMAL, FAST, SOLVER = "minimal.cu", "persistent.cuh", "conjugate_gradients.cu"
-
-# NAME: FILE, then lines with - and, in their place, with +.
-MISTAKES = """
-no_mistake: minimal.cu
-flag_before_data: minimal.cu
--    multiply(0, part.boundary_rows);
--    grid.sync();
-+    grid.sync();
--    multiply(part.boundary_rows, part.rows);
-+    multiply(0, part.rows);
-relaxed_flag: minimal.cu
--flag.store(k + 1, cuda::memory_order_release)
-+flag.store(k + 1, cuda::memory_order_relaxed)
-relaxed_wait: minimal.cu
--flag.load(cuda::memory_order_acquire)
-+flag.load(cuda::memory_order_relaxed)
-fence_of_the_device_only: minimal.cu
--cuda::atomic_ref<unsigned> flag(part.flags[thread][part.gpu])
-+cuda::atomic_ref<unsigned, cuda::thread_scope_device> flag(part.flags[thread][part.gpu])
-no_barrier_before_flag: minimal.cu
--    grid.sync();  // all ghost
-+    // all ghost
-step_before: minimal.cu
--flag.load(cuda::memory_order_acquire) < k + 1u
-+flag.load(cuda::memory_order_acquire) + 1 < k + 1u
-one_buffer: minimal.cu
--part.x[g][next + row] = sum
-+part.x[g][row] = sum
--x[part.column_indices[j]]
-+(part.is_own(part.column_indices[j]) ? x : part.x[part.gpu])[part.column_indices[j]]
--  double* x[kMaxGpus];
-+  int first_row;
-+  __device__ bool is_own(int row) const { return first_row <= row && row < first_row + rows; }
-+  double* x[kMaxGpus];
--    part.rows = cuts
-+    part.first_row = cuts[g];
-+    part.rows = cuts
-forgotten_neighbour: minimal.cu
--thread < part.gpus && (
-+thread + 1 < part.gpus && (
-ghosts_in_wrong_order: minimal.cu
--part.x[g][next + row] = sum
-+part.x[g][next + part.order[part.boundary_rows - 1 - i]] = sum
-relaxed_arrival: persistent.cuh
--    arrivals.fetch_add(1, cuda::memory_order_release)
-+    arrivals.fetch_add(1, cuda::memory_order_relaxed)
-arrival_before_data: persistent.cuh
--      multiply_tile(agent);
-+      if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);
-+      multiply_tile(agent);
--    if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);
--    frame
-+    frame
-relaxed_warps_done: persistent.cuh
--warps_done.fetch_add(1, cuda::memory_order_acq_rel)
-+warps_done.fetch_add(1, cuda::memory_order_relaxed)
-step_before_fast: persistent.cuh
--neighbour.arrivals_per_step * k,
-+neighbour.arrivals_per_step * (k - 1),
-own_step_before: persistent.cuh
--static_cast<unsigned>(here_.blocks) * k,
-+static_cast<unsigned>(here_.blocks) * (k - 1),
-one_buffer_of_rows: persistent.cuh
--row - run.begin + (step + 1) % 2 * part.x_distance
-+row - run.begin
--T element(int column) { return x[column]; }
-+T element(int column) { return (column < part.rows ? x : part.x[0])[column]; }
-solver: conjugate_gradients.cu
-solver_relaxed_word: conjugate_gradients.cu
--(bits >> i % 2 * 32 & kAll), cuda::memory_order_release)
-+(bits >> i % 2 * 32 & kAll), cuda::memory_order_relaxed)
-solver_relaxed_flag: conjugate_gradients.cu
--there.fetch_add(1, cuda::memory_order_release)
-+there.fetch_add(1, cuda::memory_order_relaxed)
-solver_half_a_sum: conjugate_gradients.cu
--a >> 32 != k + 1 || b >> 32 != k + 1 || c
-+c
-solver_one_set_of_words: conjugate_gradients.cu
--set = k % 2 * 4;
-+set = 0;
-solver_own_step_before: conjugate_gradients.cu
--wait_for<cuda::thread_scope_device>(part, part.gpu, k + 1)
-+wait_for<cuda::thread_scope_device>(part, part.gpu, k)
-solver_no_wait_for_ghosts: conjugate_gradients.cu
--wait_for<cuda::thread_scope_system>(part, lane, k)
-+(void)k
-"""
+FAST, SOLVER = "persistent.cuh", "conjugate_gradients.cu"
 
 RUN = """
 Vector run(int rows, int steps, int gpus) {
@@ -124,13 +37,15 @@ Vector run(int rows, int, int gpus) {
 """
 
 
-def mistakes():
+def mistakes(directory):
     """(name, file, [[old, new], ...]) of each."""
-    for text in re.split(r"\n(?=\w)", MISTAKES)[1:]:
-        head, _, lines = text.partition("\n")
-        name, file = head.split(": ")
-        pairs = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n?)+)", lines + "\n", re.M)
-        yield name, file, [[re.sub("^.", "", t.strip("\n"), flags=re.M) for t in p] for p in pairs]
+    text = (directory / "mutants.diff").read_text(encoding="utf-8")
+    for section in re.split(r"^--- ", text, flags=re.MULTILINE)[1:]:
+        file, *cases = section.strip().split("\n\n")
+        for case in cases:
+            name, _, lines = case.partition("\n")
+            pairs = re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", lines + "\n", re.MULTILINE)
+            yield name, file, [[re.sub("(?m)^.", "", text[:-1]) for text in pair] for pair in pairs]
 
 
 def replaced(file, text, old, new):
@@ -156,7 +71,7 @@ def body(file, text):
 def main():
     directory = Path(sys.argv[1]).resolve()
     print("// Made by mutants.py.")
-    for name, file, changes in mistakes():
+    for name, file, changes in mistakes(directory):
         text = (directory / file).read_text(encoding="utf-8")
         for old, new in changes:
             text = replaced(f"{name}: {file}", text, old, new)

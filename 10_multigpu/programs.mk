@@ -22,7 +22,7 @@ $(SOLVERS_COMPARED): $(common_objects) $(call object,$(ROOT)/10_multigpu/solvers
 
 # The kernels with one mistake each, for test_mutants.cu.
 MUTANTS := $(OUT)/10_multigpu/mutants.cuh
-$(MUTANTS): $(addprefix $(ROOT)/10_multigpu/,mutants.py persistent.cuh persistent_part.cuh minimal.cu conjugate_gradients.cu)
+$(MUTANTS): $(addprefix $(ROOT)/10_multigpu/,mutants.py mutants.diff persistent.cuh persistent_part.cuh minimal.cu conjugate_gradients.cu)
 	@mkdir -p $(@D) && python3 $< $(dir $<) >$@
 $(call object,$(ROOT)/10_multigpu/test_mutants.cu): private INCLUDES += -I$(OUT)
 $(call object,$(ROOT)/10_multigpu/test_mutants.cu): $(MUTANTS)
