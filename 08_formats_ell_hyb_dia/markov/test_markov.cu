@@ -164,7 +164,7 @@ TEST_CASE("every format comes to the dense solution, in both precisions", "[08][
     }
   };
   check(float{}, "wlan:C=2,m=1,W=2");
-  check(double{}, "wlan:C=1,m=1,W=1,nodes=2");  // most of which nothing leads to
+  check(double{}, "wlan:C=1,m=1,W=1,nodes=2,states=all");  // most of which nothing leads to
 }
 
 TEST_CASE("a kernel of the host is refused", "[08][markov]") {

@@ -6,6 +6,7 @@
 namespace spmv {
 
 inline constexpr char kBoundaryWords[] = "drop,wrap,clamp,constant";  // grid.cpp
+inline constexpr char kWlanStates[] = "reachable,all";
 
 Pattern make_stencil2d(const Specification& spec);  // grid.cpp
 Pattern make_stencil3d(const Specification& spec);  // grid.cpp

@@ -28,12 +28,14 @@
 // t = (2^(m+1) - 1) W, Y = C (t + m + 1) + 1 states of a node that is not sending, the chain has
 // Y^(N-1) (Y + N C) states, and all twelve rows of the table are chains of 2 to 5 nodes, with their
 // rows, nonzeros, shortest and longest row exact. There, and here, a wait goes on while others
-// send, where the text has it frozen, and states that cannot be reached from the empty system are
-// counted: with p = 0 not all nodes can wait at once.
+// send, where the text has it frozen. States that cannot be reached from the empty system are
+// counted there (states=all): with p = 0 a node fails only while another sends, so that at least
+// one has not failed since its last packet.
 //
 // The matrix is the transpose of the rates Q, for products with a distribution from the left:
 // (pi Q)' = Q' pi. States are numbered lexicographically, the first node's c first: nearly all
 // nonzeros lie on the main diagonal and two more for each node, one for arrivals and one for slots.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -65,6 +67,8 @@ class Node {
   Index states() const { return 1 + capacity_ * size_; }
   Index sending_states() const { return capacity_; }
   bool sends(Index state) const { return state > 0 && (state - 1) % size_ == kSendingPhase; }
+  // Since its last packet was sent.
+  bool has_failed(Index state) const { return state > 0 && (state - 1) % size_ > kSendingPhase; }
   // How many of the states before `state` are sending ones.
   Index sending_before(Index state) const {
     return state == 0 ? 0 : (state - 1 + size_ - 1 - kSendingPhase) / size_;
@@ -149,6 +153,11 @@ class Network {
     }
   }
 
+  bool all_have_failed() const {
+    return std::all_of(state_.begin(), state_.end(),
+                       [&](Index state) { return node_.has_failed(state); });
+  }
+
   // To the state with the next number; from the last one to number 0.
   void advance() {
     do {
@@ -207,39 +216,53 @@ Pattern make_wlan(const Specification& spec) {
   spec.check_size(states, states, states);
   const Node node(capacity, failures, window, rates);
   Network network(node, nodes);
-  const Index count = network.states();
+
+  // The number in the matrix of each state, or -1.
+  const bool all = spec.get("states") == 1 || rates.taken > 0;
+  std::vector<Index> numbers(network.states(), -1);
+  Index count = 0;
+  for (Index& number : numbers) {
+    if (all || !network.all_have_failed()) number = count++;
+    network.advance();
+  }
 
   // Row j of the transpose holds the moves into j. States are passed in ascending order twice, to
   // count and to fill, so that columns ascend in each row.
   Pattern pattern;
   pattern.rows = pattern.cols = count;
   pattern.row_offsets.assign(static_cast<std::size_t>(count) + 1, 0);
-  double nonzeros = states;
-  for (Index state = 0; state < count; ++state, network.advance()) {
-    ++pattern.row_offsets[state + 1];
+  const auto for_each_number = [&](const auto& visit) {
+    for (const Index number : numbers) {
+      if (number >= 0) visit(number);
+      network.advance();
+    }
+  };
+  double nonzeros = count;
+  for_each_number([&](Index number) {
+    ++pattern.row_offsets[number + 1];
     network.for_each_move([&](Index next, double) {
-      ++pattern.row_offsets[next + 1];
+      ++pattern.row_offsets[numbers[next] + 1];
       ++nonzeros;
     });
-  }
-  // Rates are doubles before they are values, and rows are counted twice.
-  spec.check_size(states, states, nonzeros, nonzeros * sizeof(double) + states * sizeof(Index));
+  });
+  // Rates are doubles before they are values, and states have numbers and ends of rows.
+  spec.check_size(count, count, nonzeros, nonzeros * sizeof(double) + states * 2 * sizeof(Index));
   for (Index row = 0; row < count; ++row) pattern.row_offsets[row + 1] += pattern.row_offsets[row];
   pattern.column_indices.resize(pattern.row_offsets[count]);
   pattern.values.resize(pattern.row_offsets[count]);
   std::vector<Index> ends(pattern.row_offsets.begin(), pattern.row_offsets.end() - 1);
-  for (Index state = 0; state < count; ++state, network.advance()) {
-    const Index diagonal = ends[state]++;
+  for_each_number([&](Index number) {
+    const Index diagonal = ends[number]++;
     double rate_out = 0;
     network.for_each_move([&](Index next, double rate) {
-      const Index at = ends[next]++;
-      pattern.column_indices[at] = state;
+      const Index at = ends[numbers[next]]++;
+      pattern.column_indices[at] = number;
       pattern.values[at] = rate;
       rate_out += rate;
     });
-    pattern.column_indices[diagonal] = state;
+    pattern.column_indices[diagonal] = number;
     pattern.values[diagonal] = -rate_out;
-  }
+  });
   return pattern;
 }
 

@@ -232,7 +232,7 @@ TEST_CASE("a full specification names every default", "[generators]") {
         "rmat:edge_factor=4,scale=16,symmetric=0,seed=1");
   CHECK(full_specification("rmat:") == "rmat:scale=16,edge_factor=16,symmetric=0,seed=1");
   CHECK(full_specification("wlan:C=3,eta=2.50") ==
-        "wlan:C=3,eta=2.50,m=3,W=8,lambda=0.2,mu=1,nodes=1");
+        "wlan:C=3,eta=2.50,m=3,W=8,lambda=0.2,mu=1,nodes=1,states=reachable");
   for (const auto& row : table("assorted")) {
     const std::string& spec = row[0];
     CAPTURE(spec);
