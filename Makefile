@@ -47,7 +47,7 @@ $(EXAMPLES) $(BESIDE): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr
 	$(link)
 
 .PHONY: help setup size run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
-  learn hint test-learn slides questions test-questions bench figures pictures program report site test-site test-plots handout grade \
+  counting-cost learn hint test-learn slides questions test-questions bench figures pictures program report site test-site test-plots handout grade \
   test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
 
 # What a reader needs; ALL=1: what teachers, and those who measure or change something, need, too.
@@ -138,6 +138,15 @@ fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 
 # Measuring needs the standard library only.
 MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/measure/measure.py
+
+counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting
+	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
+	@for matrix in stencil2d:400x400 powerlaw:60000x60000,nnz=800000 fem:8000,block=3; do for build in cpu cpu-uncounted; do bash -c \
+	  "TIMEFORMAT='%1U s of CPU: $$matrix, build/$$build'; time OMP_NUM_THREADS=1 build/$$build/spmv --workers 1 -m $$matrix >/dev/null"; done; done
+	@echo '  step 10: persistent kernels on 4 GPUs, whose accesses are all compared; allowed are 20 s of CPU'
+	@bash -c 'ulimit -t 20; time $(ROOT)/build/cpu/spmv multigpu --matrix stencil2d:40x40 --gpus 4 --iterate 20 \
+	  --exchange stores >/dev/null'
+
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 

@@ -38,7 +38,7 @@ ELSEWHERE = {
     r"make try|make format( .*)?|make check ARGS=--write-times": "runs all of this again, or changes the sources",
     r"make run|make readmes.*": "make readmes ARGS=--check",
     r"make .*BACKEND=cuda.*": "needs a GPU",
-    r"make bench.*": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
+    r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
     r".*stationary MATRIX=m_3.7M.*": "minutes; a smaller chain is run here",
     r".*time_model\.py .*": "needs records or a CUDA build; plots/measure/test_time_model.py",
     r"make figures.*|make pictures": "CI draws them in its tests of plots/ and of watch/",
