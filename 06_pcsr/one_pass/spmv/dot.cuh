@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(kDotThreads)
   }
   __syncthreads();
   if (!is_last) return;
+  static_assert(kDotBlocks == kDotThreads, "one sum for each thread");
   sum = *const_cast<volatile T*>(&partial_sums[threadIdx.x]);
   sum = sum_of_block(sum);
   if (threadIdx.x == 0) *result = sum;
