@@ -205,10 +205,10 @@ __host__ __device__ constexpr int long_rows_width(int rows, int nnz, int longest
 // occupy the device, where the longest row would take more than 3 iterations, and, in the L2, where
 // that saves enough later iterations, which count twice: they wait for the ones before them. The
 // lanes' loads, of a nonzero or not, must then be at most 2.5 times the nonzeros, 3 times where
-// the L1 has room, 4 times in the L2, and some for what a launch takes anyway. Shorter rows count as 4 nonzeros, since tiles know
-// 64 row ends ahead in an iteration of 256; beyond the L2 only where rows are alike. The constants
-// are from measurements on an H200, those of l1_has_room from an H100 (NOTES.md). fits_l2:
-// fits_cache(), of the matrix; l1_has_room: DeviceFigures'.
+// the L1 has room, 4 times in the L2, and some for what a launch takes anyway. Shorter rows count
+// as 4 nonzeros, since tiles know 64 row ends ahead in an iteration of 256; beyond the L2 only
+// where rows are alike. The constants are from measurements on an H200, those of l1_has_room from
+// an H100 (NOTES.md). fits_l2: fits_cache(), of the matrix; l1_has_room: DeviceFigures'.
 __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found,
                                              bool fits_l2, bool l1_has_room = false) {
   const auto loads = [](int width) { return static_cast<long long>(kRowsItemsPerThread) << width; };
