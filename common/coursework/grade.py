@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Grades what students hand in.
 
-    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--jobs N] [--trusted]
+    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--strict] [--trusted]
 
 SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student
 (submissions.py). Of each the kernels of the step's exercises are taken, by their names, and nothing
@@ -35,11 +35,7 @@ from sandbox import Limits, Sandbox
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
 RUN_LIMITS = Limits(seconds=LIMIT_CPU_S)
-
-
-def build_limits(run):
-    """For compiling, which takes a second or two."""
-    return Limits(seconds=max(run.seconds // 3, 10), bytes=2 << 30, output=256 << 20)
+BUILD_LIMITS = Limits(seconds=20, bytes=2 << 30, output=256 << 20)  # it takes a second or two
 
 
 @dataclass
@@ -61,10 +57,10 @@ class Grade:
 
 
 class Grader:
-    def __init__(self, step, kit, copy, sandbox, seed, limits=RUN_LIMITS, strict=False):
+    def __init__(self, step, kit, copy, sandbox, seed, strict=False):
         """copy: of the kit, that the sandbox's user may read, or None where there is no sandbox."""
         self.step, self.kit, self.copy, self.sandbox = step, kit, copy, sandbox
-        self.seed, self.limits, self.strict = seed, limits, strict
+        self.seed, self.strict = seed, strict
         self.given = given_files(step, ROOT / step.directory)
 
     # --- Places
@@ -87,7 +83,7 @@ class Grader:
         self.sandbox.own(out)
         command = [python(), *build_command(self.step, self.kit, course, out)]
         mounts = self.mounts((course, course, False), (out, out, True))
-        status, text, errors = self.sandbox.run(command, mounts, build_limits(self.limits))
+        status, text, errors = self.sandbox.run(command, mounts, BUILD_LIMITS)
         if status is None or status in (-24, -9):
             return None
         if status != 0:
@@ -123,8 +119,8 @@ class Grader:
         (flags, broken, _), out = built, scratch / "out"
         broken |= unread
         grade = Grade(student, flags=flags, files=files)
-        mounts, seconds = self.mounts((out, out, False)), self.limits.wall_seconds()
-        runner = self.sandbox.command([out / "objects/runner"], mounts, self.limits)
+        mounts, seconds = self.mounts((out, out, False)), RUN_LIMITS.wall_seconds()
+        runner = self.sandbox.command([out / "objects/runner"], mounts, RUN_LIMITS)
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
             absent = any(f"{TODO} {exercise.name})" in t or not t for t in texts)
@@ -327,9 +323,6 @@ def main():
     parser.add_argument("submissions", type=Path)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--seed", type=int, default=20120)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    seconds = "of a processor, for an exercise; a third for compiling"
-    parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help=seconds)
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
     strict = "withhold points that a flag puts in doubt"
     parser.add_argument("--strict", action="store_true", help=strict)
@@ -345,12 +338,12 @@ def main():
         if not found:
             none = "holds no directory, no tarball and no zip file"
             raise ExerciseError(f"{options.submissions} {none}")
-        sandbox, limits = Sandbox(options.trusted), Limits(seconds=options.seconds)
+        sandbox = Sandbox(options.trusted)
         with tempfile.TemporaryDirectory(prefix="kit-") as copy:
             place = prepare(step, sandbox, Path(copy))
             copied = None if sandbox.trusted else Path(copy)
-            grader = Grader(step, place, copied, sandbox, options.seed, limits, options.strict)
-            with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
+            grader = Grader(step, place, copied, sandbox, options.seed, options.strict)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
         write_reports(grades, step, output)

@@ -612,6 +612,7 @@ class InTheSandbox(unittest.TestCase):
             f"cat {ROOT}/{GRADED}/csr_vector.cuh",
             "cat /etc/passwd",
             "echo x > /course/a",
+            "test -w /proc/sys/kernel/core_pattern",
             "echo x > /usr/a",
             "echo x > /a",
             "exec 3<>/dev/tcp/127.0.0.1/22",
@@ -851,12 +852,13 @@ class NotGraded(unittest.TestCase):
         for student in ("ann", "bob"):
             with_right_kernel(scratch, student)
         output = scratch / "grades"
-        words = f"grade.py {GRADED} {scratch} --output {output} --trusted --jobs 1".split()
+        words = f"grade.py {GRADED} {scratch} --output {output} --trusted".split()
         bwrap = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
         broken = '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}'
         with (
             mock.patch.object(sys, "argv", words),
             mock.patch.object(grade, "prepare", return_value=KIT),
+            mock.patch.object(grade.os, "cpu_count", return_value=1),
             mock.patch.object(Sandbox, "run", side_effect=[(1, "", bwrap), (0, broken, "")]),
             contextlib.redirect_stderr(io.StringIO()) as took,
             contextlib.redirect_stdout(io.StringIO()) as said,
