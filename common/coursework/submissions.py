@@ -36,61 +36,39 @@ class Unreadable(Exception):
 # --- Files of one submission ------------------------------------------------------------------------
 
 
-def original_name(name):
-    """A file's name without what systems and people add to it: csr_vector-1.cuh (Canvas), csr_vector (2).cuh
-    (browsers), csr_vector 2.cuh, csr_vector copy.cuh, Copy of csr_vector.cuh, csr_vector.cuh.txt."""
-    name = re.sub(r"^Copy of |\.txt$", "", name)
-    match = re.fullmatch(r"(.*?)(?:[-_ ]?\(\d+\)|-\d+|(?: copy)?(?: \d+)?)?(\.\w+)", name)
-    return match[1] + match[2] if match else name
-
-
-def parts_of(path):
-    """The parts of a path, which Windows may have written."""
-    return PurePosixPath(path.replace("\\", "/")).parts
-
-
-def is_named(path, name):
-    base, name = original_name(parts_of(path)[-1]), PurePosixPath(name).name
-    return base == name or re.fullmatch(r"[\w.-]*?_\d+_\d+_" + re.escape(name), base) is not None
-
-
 def best(paths, step, name):
-    """Of the paths to files of this name the one to take: with exactly this name, in a directory of
-    the step's name or of its folder's, the shortest."""
-    found = [path for path in paths if is_named(path, name)]
+    """Of the paths to files of this name the one to take: in a directory of the step's name or of its folder's, the
+    shortest."""
     place = PurePosixPath(step.directory, name)
+    # (Windows may have written them.)
+    parts = {path: PurePosixPath(path.replace("\\", "/")).parts for path in paths}
+    found = [path for path in paths if parts[path][-1] == place.name]
 
     def rank(path):
-        parts = parts_of(path)
-        elsewhere = len(parts) < 2 or parts[-2] != place.parent.name
-        return parts[-1] != place.name, elsewhere, len(parts), path
+        elsewhere = len(parts[path]) < 2 or parts[path][-2] != place.parent.name
+        return elsewhere, len(parts[path]), path
 
     return min(found, key=rank, default=None)
 
 
-def defines(text, kernels):
-    return any(re.search(rf"__global__[^;{{}}]*\b{kernel}\s*\(", text) for kernel in kernels)
-
-
 def chosen(paths, read, step):
-    """{name: bytes} of the exercises' files among `paths`. A file that is not there under its name, or only as it was
-    handed out, may have another: it defines the same kernels. read: the bytes at a path."""
-    found = {name: best(paths, step, name) for name in step.files()}
-    files = {name: read(path) for name, path in found.items() if path}
-    given = given_files(step, ROOT / step.directory)
-    kernel, todo = r"__global__[^;{}]*?\b(\w+_kernel)\s*\(", TODO.encode()
-    kernels = {name: re.findall(kernel, text) for name, text in given.items()}
-    missing = [name for name in given if kernels[name] and todo in files.get(name, todo)]
-    sources = filter(SOURCE.search, paths) if missing else ()
-    others = [path for path in sources if not any(is_named(path, name) for name in given)]
-    texts = {path: read(path).decode("utf-8", "replace") for path in others}
-    written = [(path, text) for path, text in texts.items() if TODO not in text]
-    for name in missing:
-        versions = {text: path for path, text in written if defines(text, kernels[name])}
-        if len(versions) > 1:
-            several = f"several define its kernels: {', '.join(sorted(versions.values()))}"
+    """{name: bytes} of the exercises' files among `paths`. In the place of a file that is not there under its name, or only as
+    it was handed out, comes one of another name (csr_vector-1.cuh, csr_vector copy.cuh.txt) that defines the same kernels.
+    read: the bytes at a path."""
+    files = {name: read(path) for name in step.files() if (path := best(paths, step, name))}
+    todo, others = TODO.encode(), None
+    for name, given in given_files(step, ROOT / step.directory).items():
+        if todo not in files.get(name, todo):
+            continue
+        others = others or {path: read(path) for path in filter(SOURCE.search, paths)}
+        kernels = re.findall(r"__global__[^;{}]*?\b(\w+_kernel)\s*\(", given)
+        defined = rf"__global__[^;{{}}]*\b({'|'.join(kernels)})\s*\(".encode()
+        versions = {data: path for path, data in others.items() if re.search(defined, data)}
+        written = {data: path for data, path in versions.items() if todo not in data}
+        if len(written) > 1:
+            several = f"several define its kernels: {', '.join(sorted(written.values()))}"
             raise Unreadable(f"no file is named {name}, and {several}")
-        files.update({name: text.encode() for text in versions})
+        files.update({name: data for data in [*versions, *written][-1:]})
     return files
 
 
@@ -235,7 +213,7 @@ def submissions_in(directory, step):
         is_archive = ARCHIVE.search(entry.name) and is_file
         if entry.is_dir(follow_symlinks=False) or is_archive:
             found.append((printable(student_of(entry.name)), [entry.path]))
-        elif is_file and any(is_named(entry.name, name) for name in names):
+        elif is_file and any(PurePosixPath(name).stem in entry.name for name in names):
             student = Path(directory).resolve().name
             if re.match(r"[a-z]+_(?:LATE_)?\d+_\d+_", entry.name):
                 student = student_of(entry.name)

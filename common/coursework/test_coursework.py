@@ -686,7 +686,7 @@ class Submissions(Scratch):
             "leebob_123_456_kernels.zip",
             "leecy_LATE_124_457_kernels.zip",
         ):
-            self.zipped(self.directory / path, **{"work/csr_vector-1.cuh": "kernel"})
+            self.zipped(self.directory / path, **{"work/csr_vector-1.cuh": RIGHT})
         for path in (
             "submission_99/csr_vector.cuh",
             "spmv-03-dan/csr_vector (1).cuh",
@@ -696,7 +696,7 @@ class Submissions(Scratch):
             "csr_vector.cuh",
             "leedan_1_3_csr_vector_shared.cuh",
         ):
-            exercises.write_files(self.directory, {path: "kernel"})
+            exercises.write_files(self.directory, {path: RIGHT})
         names = (
             "work\\03_csr_vector\\csr_vector.cuh",  # as Windows writes it
             "csr_vector.cuh.txt",
@@ -710,14 +710,14 @@ class Submissions(Scratch):
             info = zipfile.ZipInfo("x")
             info.filename = name
             with zipfile.ZipFile(self.directory / f"{number}.zip", "w") as archive:
-                archive.writestr(info, "kernel")
+                archive.writestr(info, RIGHT)
         found, passed_over = submissions_in(self.directory, self.step)
         self.assertEqual(passed_over, [])
         systems = "Ann Lee 4711,leebob 123,leecy 124,submission_99,spmv-03-dan,eve 77,.hidden"
         students = {*map(str, range(7)), *systems.split(","), "leedan 1", self.directory.name}
         self.assertEqual({name for name, _ in found}, students)
         for student, paths in found:
-            self.assertEqual(read_submission(paths, self.step)[KERNEL], b"kernel", student)
+            self.assertEqual(read_submission(paths, self.step)[KERNEL], RIGHT.encode(), student)
 
     def test_a_file_of_another_name_is_known_by_its_kernels(self):
         right, place = RIGHT, self.directory / "one"
