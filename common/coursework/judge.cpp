@@ -27,6 +27,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "coursework/drawing.hpp"
@@ -164,7 +165,7 @@ struct Outcome {
   enum class Kind { kRight, kRefused, kWrong, kFailed } kind = Kind::kRight;
   std::string what;
   std::vector<double> y;
-  Json reply;
+  Reply reply;
   bool right() const { return kind == Kind::kRight; }
 };
 
@@ -207,17 +208,16 @@ class Runner {
   void send(const std::string& frame) const {
     if (!send_frame(requests_, frame)) throw RunnerEnded();
   }
-  // The answer to the product that was asked for last, and as "y" its y, of `y_bytes` bytes. Throws
-  // RunnerEnded.
-  Json receive(std::size_t y_bytes) {
+  // The answer to the product that was asked for last, and its y, of `y_bytes` bytes, if there is
+  // one. Throws RunnerEnded.
+  std::pair<Reply, std::vector<double>> receive(std::size_t y_bytes) {
     try {
-      Json reply = read_reply(frame(kMostAnswer));
-      if (reply["answer"] != "done") return reply;
-      reply["y"] = frame(y_bytes);
-      if (reply["y"].get_ref<const std::string&>().size() != y_bytes) {
+      Reply reply = read_reply(frame(kMostAnswer));
+      const std::string y = reply.answer == "done" ? frame(y_bytes) : "";
+      if (reply.answer == "done" && y.size() != y_bytes) {
         throw ProtocolError("y has another size");
       }
-      return reply;
+      return {std::move(reply), elements<double>(y)};
     } catch (const ProtocolError& error) {
       throw RunnerEnded(std::string("its answer is none: ") + error.what(), true);
     } catch (const TimedOut&) {
@@ -307,10 +307,8 @@ class Judge {
     for (int order = 0; order < kLockstep; ++order) {
       const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      Json one{{"kernel", kernel}, {"matrix", name}, {"nnz", problems_.triplets().nnz()}};
-      for (const char* what : {"steps", "mean_steps", "time", "lines"}) {
-        one[what] = outcome.reply[what];
-      }
+      Json one = outcome.reply;
+      one.update({{"kernel", kernel}, {"matrix", name}, {"nnz", problems_.triplets().nnz()}});
       report.counted.push_back(std::move(one));
       return;
     }
@@ -358,16 +356,15 @@ class Judge {
                  checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
     Outcome outcome;
-    outcome.reply = runner_.receive(v.y0.size() * sizeof(double));
-    for (const Json& remark : outcome.reply["remarks"]) {
+    std::tie(outcome.reply, outcome.y) = runner_.receive(v.y0.size() * sizeof(double));
+    for (const std::string& remark : outcome.reply.remarks) {
       if (report.remarks.size() < kMostRemarks) report.remarks.insert(remark);
     }
-    const Json& answer = outcome.reply["answer"];
+    const std::string& answer = outcome.reply.answer;
     if (answer != "done") {
       outcome.kind = answer == "refused" ? Outcome::Kind::kRefused : Outcome::Kind::kFailed;
-      outcome.what = outcome.reply["text"];
+      outcome.what = outcome.reply.text;
     } else {
-      outcome.y = elements<double>(outcome.reply["y"].get_ref<const std::string&>());
       const Verdict verdict = verify(outcome.y, v.reference);
       if (!verdict.ok) {
         outcome.kind = Outcome::Kind::kWrong;
@@ -472,7 +469,7 @@ class Judge {
               {"case", c.describe()},
               {"what", found.what}};
     if (!shown.empty()) line["shown"] = shown;
-    line["if_wrong"] = found.reply["if_wrong"];
+    line["if_wrong"] = found.reply.if_wrong;
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
     if (!failed && !right && right_in_some_order(c)) line["kind"] = "order";
     if (!right && !failed) look_at(c);

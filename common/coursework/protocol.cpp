@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <initializer_list>
 
 namespace spmv::coursework {
 namespace {
@@ -29,47 +29,8 @@ std::size_t receive(int file, char* data, std::size_t size, std::optional<Clock:
   return got;
 }
 
-// These throw what nlohmann::json throws where something is missing or of another kind.
-std::string text_of(const Json& json, const char* name) {
-  return printable(json.at(name).get_ref<const std::string&>());
-}
-
-std::uint64_t number_of(const Json& json, const char* name) {
-  const auto number = json.at(name).get_ref<const Json::number_unsigned_t&>();
-  if (number >> 53) throw ProtocolError("a number is too large");
-  return number;
-}
-
-// Empty where there is none.
-Json list_of(const Json& json, const char* name, std::size_t most) {
-  Json list = json.value(name, Json::array());
-  if (!list.is_array() || list.size() > most) throw ProtocolError(std::string("bad ") + name);
-  return list;
-}
-
-Json remarks_of(const Json& json, const char* name) {
-  Json found = Json::array();
-  for (const Json& remark : list_of(json, name, kMostRemarks)) {
-    found.push_back(printable(remark.get_ref<const std::string&>()));
-  }
-  return found;
-}
-
-// What a line asked of an array in one way, with the fields that this has, and no others.
-Json count_of(const Json& json) {
-  constexpr std::array kSpaces{"global", "shared", "none"};
-  constexpr std::array kAccesses{"load", "store", "atomic", "texture", "barrier", "warp operation"};
-  Json count;
-  for (const char* name : {"array", "space", "access", "file"}) count[name] = text_of(json, name);
-  for (const char* name :
-       {"line", "requests", "lanes", "sectors", "ideal_sectors", "addresses", "bank_passes"}) {
-    count[name] = number_of(json, name);
-  }
-  if (std::find(kSpaces.begin(), kSpaces.end(), count["space"]) == kSpaces.end() ||
-      std::find(kAccesses.begin(), kAccesses.end(), count["access"]) == kAccesses.end()) {
-    throw ProtocolError("a counter of no known kind");
-  }
-  return count;
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> known) {
+  return std::find(known.begin(), known.end(), text) != known.end();
 }
 
 }  // namespace
@@ -101,22 +62,29 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
   return bytes;
 }
 
-Json read_reply(std::string_view text) try {
-  const Json json = Json::parse(text, nullptr, false);
-  Json reply{{"lines", Json::array()}, {"steps", 0}, {"mean_steps", 0}, {"time", ""}};
-  for (const char* name : {"remarks", "if_wrong"}) reply[name] = remarks_of(json, name);
-  const Json& answer = reply["answer"] = text_of(json, "answer");
-  if (answer == "refused" || answer == "failed") {
-    reply["text"] = text_of(json, "text");
-    return reply;
+Reply read_reply(std::string_view text) try {
+  const auto checked = [](int, Json::parse_event_t, Json& value) {
+    if (value.is_string()) value = printable(value.get_ref<const std::string&>());
+    if (value.is_number() && (!value.is_number_unsigned() || value.get<std::uint64_t>() >> 53)) {
+      throw ProtocolError("a number that is no counter's");
+    }
+    return true;
+  };
+  const Reply reply = Json::parse(text, checked).get<Reply>();
+  if (!is_one_of(reply.answer, {"done", "refused", "failed"})) {
+    throw ProtocolError("an answer of no known kind");
   }
-  if (answer != "done") throw ProtocolError("an answer of no known kind");
-  if (!json.contains("lines")) return reply;
-  for (const Json& line : list_of(json, "lines", kMostCounts)) {
-    reply["lines"].push_back(count_of(line));
+  if (reply.lines.size() > kMostCounts || reply.remarks.size() > kMostRemarks ||
+      reply.if_wrong.size() > kMostRemarks) {
+    throw ProtocolError("it says too much");
   }
-  for (const char* name : {"steps", "mean_steps"}) reply[name] = number_of(json, name);
-  reply["time"] = text_of(json, "time");
+  for (const Count& count : reply.lines) {
+    if (!is_one_of(count.space, {"global", "shared", "none"}) ||
+        !is_one_of(count.access,
+                   {"load", "store", "atomic", "texture", "barrier", "warp operation"})) {
+      throw ProtocolError("a counter of no known kind");
+    }
+  }
   return reply;
 } catch (const Json::exception& error) {
   throw ProtocolError(error.what());

@@ -75,6 +75,28 @@ struct Product {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, seed,
                                    again, checked, padding_limit, x, y)
 
+// What a line of a kernel asked of one array in one way.
+struct Count {
+  std::string array, space, access, file;
+  std::uint64_t line = 0, requests = 0, lanes = 0, sectors = 0, ideal_sectors = 0, addresses = 0,
+                bank_passes = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Count, array, space, access, file, line, requests, lanes,
+                                   sectors, ideal_sectors, addresses, bank_passes)
+
+// An answer. Its numbers are those of counters: none is negative, and a double holds each.
+struct Reply {
+  std::string answer, text;                    // "done", "refused" or "failed", and why
+  std::vector<std::string> remarks, if_wrong;  // as simt::take_remarks() gives them
+  // If they were asked for: counts, requests of the busiest warp, over all launches, those of all,
+  // per warp that was launched, and what time_model.hpp says that the product takes on a GPU.
+  std::vector<Count> lines;
+  std::uint64_t steps = 0, mean_steps = 0;
+  std::string time;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Reply, answer, text, remarks, if_wrong, lines, steps, mean_steps,
+                                   time)
+
 using Clock = std::chrono::steady_clock;
 
 // Writes all of a frame, or returns false: the other end is closed.
@@ -84,13 +106,9 @@ bool send_frame(int file, std::string_view bytes);
 std::optional<std::string> receive_frame(int file, std::size_t limit,
                                          std::optional<Clock::time_point> end = {});
 
-// An answer, checked: "answer" ("done", "refused" or "failed"), "text" unless it is done, "remarks"
-// and "if_wrong" as simt::take_remarks() gives them, and, if they were asked for, "lines" (what a
-// line of a kernel asked of one array in one way), "steps" (requests of the busiest warp, over all
-// launches), "mean_steps" (those of all, per warp that was launched) and "time" (what
-// time_model.hpp says that the product takes on a GPU). Throws ProtocolError unless the text is an
-// answer with numbers that counters have; other names are left out.
-Json read_reply(std::string_view text);
+// An answer, checked, its text printable. Throws ProtocolError unless the text is one, complete,
+// and no longer than it may be; other names are left out.
+Reply read_reply(std::string_view text);
 
 // Text with everything that is not printable ASCII or a line's end replaced by '?', cut to `most`.
 std::string printable(std::string_view text, std::size_t most = kMostText);

@@ -61,7 +61,7 @@ void configure(int order, std::uint64_t seed, bool counted, bool checked) {
 }
 
 // Adds what was counted to an answer.
-void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& profile) {
+void fill_counts(Reply& reply, const std::string& kernel, const simt::Profile& profile) {
   std::vector<const void*> pcs;
   for (const auto& [key, counts] : profile.accesses) pcs.push_back(key.pc);
   const std::vector<simt::SourceLine> sources = simt::find_sources(pcs);
@@ -80,31 +80,19 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
     throw device::DeviceError("it accesses memory in more lines than are counted: " +
                               std::to_string(kMostCounts));
   }
-  reply["lines"] = Json::array();
   for (const auto& [key, counts] : lines) {
     const auto& [array, space, access, file, line] = key;
-    reply["lines"].push_back({{"array", array},
-                              {"space", space},
-                              {"access", access},
-                              {"file", file},
-                              {"line", line},
-                              {"requests", counts.requests},
-                              {"lanes", counts.lanes},
-                              // (Those of a vector of 32 bytes once, though it is two requests.)
-                              {"sectors", counts.sectors - counts.repeated_sectors},
-                              {"ideal_sectors", counts.ideal_sectors},
-                              {"addresses", counts.addresses},
-                              {"bank_passes", counts.passes}});
+    // (Sectors of a vector of 32 bytes count once, though it is two requests.)
+    reply.lines.push_back({array, space, access, file, line, counts.requests, counts.lanes,
+                           counts.sectors - counts.repeated_sectors, counts.ideal_sectors,
+                           counts.addresses, counts.passes});
   }
-  std::uint64_t steps = 0, mean_steps = 0;
   for (const auto& [function, counts] : profile.kernels) {
-    steps += counts.busiest_warp();
+    reply.steps += counts.busiest_warp();
     const simt::Spread& warps = counts.warps;
-    mean_steps += warps.parts ? (warps.total + warps.parts - 1) / warps.parts : 0;
+    reply.mean_steps += warps.parts ? (warps.total + warps.parts - 1) / warps.parts : 0;
   }
-  reply["steps"] = steps;
-  reply["mean_steps"] = mean_steps;
-  reply["time"] = kernel.empty() ? "" : describe(estimate_time(kernel, work_of(profile), kGpu));
+  if (!kernel.empty()) reply.time = describe(estimate_time(kernel, work_of(profile), kGpu));
 }
 
 template <typename T>
@@ -122,9 +110,9 @@ std::vector<T> rounded(const Json& bytes) {
 
 // The answer, and y.
 template <typename T>
-std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, const Coo<double>& triplets,
-                                              const Product& product) {
-  Json reply;
+std::pair<Reply, std::vector<double>> multiply(const Kernel& kernel, const Coo<double>& triplets,
+                                               const Product& product) {
+  Reply reply;
   std::vector<T> result;
   try {
     const Matrix<T> matrix = to_matrix<T>(triplets);
@@ -155,11 +143,11 @@ std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, const Coo<do
                       same_bytes(csr.column_indices.download(), matrix.csr.column_indices) &&
                       same_bytes(csr.values.download(), matrix.csr.values);
     if (!kept) throw device::DeviceError("it overwrites its input: x or the matrix");
-    reply["answer"] = "done";
+    reply.answer = "done";
   } catch (const Unsuitable& reason) {
-    reply = {{"answer", "refused"}, {"text", reason.what()}};
+    reply.answer = "refused", reply.text = reason.what();
   } catch (const device::DeviceError& error) {
-    reply = {{"answer", "failed"}, {"text", error.what()}};
+    reply.answer = "failed", reply.text = error.what();
     if (product.counted) simt::stop_profile();
   }
   return {reply, {result.begin(), result.end()}};
@@ -186,20 +174,20 @@ std::string text_of(const Json& json) {
 // Runs the puzzle in four orders up to one in which it is wrong, and counts it where it is right;
 // writes its report as JSON. (A puzzle gives no points: nobody gains by changing it.)
 void run_puzzle(const char* path, int argument) {
-  Json said{{"remarks", Json::array()}};
-  for (int pass = 0; pass <= 4 && !said.contains("kind"); ++pass) {
+  Reply said;
+  for (int pass = 0; pass <= 4 && said.answer.empty(); ++pass) {
     const bool counted = pass == 4;
     configure(pass % 4, 1, counted, true);
     try {
       if (counted) simt::start_profile(&kGpu);
-      const std::string wrong = primer::run(argument);
+      said.text = primer::run(argument);
       if (counted) fill_counts(said, "", simt::stop_profile());
-      if (!wrong.empty()) said.update({{"kind", pass % 4 ? "order" : "result"}, {"what", wrong}});
+      if (!said.text.empty()) said.answer = pass % 4 ? "order" : "result";
     } catch (const device::DeviceError& error) {
-      said.update({{"kind", "error"}, {"what", error.what()}});
+      said.answer = "error", said.text = error.what();
     }
     for (const std::string& remark : first_of(simt::take_remarks().unpromised)) {
-      said["remarks"].push_back(remark);
+      said.remarks.push_back(remark);
     }
   }
   std::ofstream(path) << text_of(said);
@@ -225,10 +213,10 @@ int answer_judge() {
     auto [reply, y] = product.single ? multiply<float>(kernel, triplets, product)
                                      : multiply<double>(kernel, triplets, product);
     const simt::Remarks remarks = simt::take_remarks();
-    reply["remarks"] = first_of(remarks.unpromised);
-    reply["if_wrong"] = first_of(remarks.if_wrong);
+    reply.remarks = first_of(remarks.unpromised);
+    reply.if_wrong = first_of(remarks.if_wrong);
     answers.push_back(text_of(reply));
-    if (reply["answer"] == "done") {
+    if (reply.answer == "done") {
       answers.emplace_back(reinterpret_cast<const char*>(y.data()), y.size() * sizeof(double));
     }
   }

@@ -125,13 +125,13 @@ class Compiled:
         if "ended" in found:
             late = "end in time" in found["ended"]
             return False, f"  WRONG   {NEVER_ENDS}" if late else f"  UNSAFE  {found['ended']}"
-        if found.get("kind") == "error":
-            word = "WRONG " if "does not end in time: " in found["what"] else "UNSAFE"
-            text = sentences(tidy(found["what"])).replace("\n", "\n          ")
+        if found["answer"] == "error":
+            word = "WRONG " if "does not end in time: " in found["text"] else "UNSAFE"
+            text = sentences(tidy(found["text"])).replace("\n", "\n          ")
             return False, f"  {word}  {text}"
-        if "kind" in found:
+        if found["answer"]:
             other = "right when threads run one after the other, wrong in another order: "
-            return False, f"  WRONG   {other * (found['kind'] == 'order')}{found['what']}"
+            return False, f"  WRONG   {other * (found['answer'] == 'order')}{found['text']}"
         right = "in four orders of blocks, warps and lanes; no race, no access out of bounds"
         targets = [measured(target, {"nnz": 1, **found}) for target in self.targets()]
         lines = []
