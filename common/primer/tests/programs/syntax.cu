@@ -84,6 +84,7 @@ int main() {
       a);
   inner::by<unsigned, 7><<<1, 1>>>(reinterpret_cast<unsigned*>(a));
   if (n) from_c<<<1, 1>>>(a);
+  else add<<<2, 1>>>(a);
   LAUNCH(add, a);
   add BRACKETS 1, 1>>>(a);
   void (*pointer)(int*) = add;
@@ -100,5 +101,5 @@ int main() {
   cudaMemcpy(&count, a, sizeof count, cudaMemcpyDeviceToHost);
   printf("%d launches, %d times 1%s%s\n", count, count, text[3] == angle && raw[3] == angle ? "" : "!",
          quote == '"' && big == 1000000 ? "" : "!");
-  return __LINE__ != 103;
+  return __LINE__ != 104;
 }
