@@ -24,42 +24,17 @@ KEPT = 4  # directories of older versions
 DECLARATION = re.compile(
     r"(?:\btemplate\s*<([^<>;{}]*)>\s*)?[^;{}<>()]*\b__global__\b[^;{}]*?\b(\w+_kernel)\s*\(([^()]*)\)\s*[{;]"
 )
-KNOWN_TYPES = {"int", "unsigned", "char", "short", "bool", "float", "double", "long long", "size_t"}
 
 
 @dataclass
 class Signature:
-    """A kernel as it is declared: the kinds of its template's parameters, and the types of its own."""
+    """A kernel as it is declared. A launch of one launches another if `template` (types and values, in order) and `pointers`
+    (how often each parameter is one) are the same."""
 
     line: int
     template: list
-    types: list
+    pointers: list
     text: str
-
-    def fits(self, other):
-        """Whether a launch of `other` launches this: as many parameters, pointers where pointers are passed, of the same
-        element. A type that is not known here may be any."""
-        if self.template != other.template or len(self.types) != len(other.types):
-            return False
-        return all(
-            pointers == passed[1] and (not pointers or "?" in (of, passed[0]) or of == passed[0])
-            for (of, pointers), passed in zip(self.types, other.types)
-        )
-
-
-def type_of(parameter, template):
-    """(element, pointers) of a parameter; "?" for an element that is not known here."""
-    qualifiers = r"\b(const|volatile|__restrict__|__restrict|restrict|std::)\b|=.*"
-    words = re.sub(qualifiers, " ", parameter)
-    pointers = words.count("*") + words.count("[")
-    names = re.sub(r"[*&\[\]\d]", " ", words).split()
-    if len(names) > 1:
-        names.pop()  # its own
-    same = {"Index": "int", "unsigned int": "unsigned", "std::size_t": "size_t"}
-    element = same.get(" ".join(names), " ".join(names))
-    if element in template:
-        return f"template parameter {template.index(element) + 1}", pointers
-    return element if element in KNOWN_TYPES else "?", pointers
 
 
 def signatures(text):
@@ -70,14 +45,13 @@ def signatures(text):
     for match in DECLARATION.finditer(code):
         head, name, body = match.groups()
         pieces = [piece.strip() for piece in (head or "").split(",") if piece.strip()]
-        names = [piece.partition("=")[0].split()[-1] for piece in pieces]
         kinds = ["type" if re.match(r"typename|class", piece) else "value" for piece in pieces]
         parameters = [" ".join(piece.split()) for piece in body.split(",") if piece.strip()]
         shown = f"template <{', '.join(pieces)}> " if pieces else ""
         shown += f"({', '.join(parameters)})"
         line = code.count("\n", 0, match.start(2)) + 1
-        types = [type_of(parameter, names) for parameter in parameters]
-        found[name] = Signature(line, kinds, types, shown)
+        pointers = [parameter.count("*") + parameter.count("[") for parameter in parameters]
+        found[name] = Signature(line, kinds, pointers, shown)
     return found
 
 
@@ -85,9 +59,10 @@ def check_signatures(mine, text, old):
     """Says of a kernel that the step cannot launch what it takes, and what the step passes."""
     own = signatures(text)
     for name, wanted in signatures(old.read_text(encoding="utf-8")).items():
-        if name in own and not own[name].fits(wanted):
-            takes = f"{name} is {own[name].text}, and the step launches {wanted.text}"
-            raise ExerciseError(f"{mine}:{own[name].line}: {takes}")
+        has = own.get(name, wanted)
+        if (has.template, has.pointers) != (wanted.template, wanted.pointers):
+            takes = f"{name} is {has.text}, and the step launches {wanted.text}"
+            raise ExerciseError(f"{mine}:{has.line}: {takes}")
 
 
 def replaced_file(directory, mine, text):

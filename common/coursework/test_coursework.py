@@ -314,7 +314,6 @@ class OwnKernel(Scratch):
                 "template <int",
             ),
             (both, one, one),
-            ("const T* values", "const double* values", "const double"),
         ):
             spaced = r"\s+".join(map(re.escape, old.split()))
             done = self.version(re.sub(spaced, new, right, count=1))
