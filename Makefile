@@ -224,9 +224,10 @@ SLIDES = common/build/python.sh common/coursework/slides_requirements.txt common
 slides:  ## render the five lectures of common/coursework/slides_*.md into build/slides
 	@$(SLIDES) $(or_quit)
 
+# (SEED is a variable of step 10's, too: what is given to it here reaches no command of a question.)
 questions:  ## 70 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/coursework BACKEND=cpu kit
-	@python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
+	@env -u MAKEFLAGS -u SEED -u ARGS python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
 
 test-questions:  ## test the questions' formats (make questions runs the commands that prove their answers)
 	@python3 -m unittest discover -q -s common/coursework -p test_questions.py

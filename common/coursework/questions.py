@@ -14,7 +14,6 @@ import functools
 import hashlib
 import itertools
 import math
-import os
 import re
 import subprocess
 import sys
@@ -77,12 +76,8 @@ def numbers_of(puzzle):
 
 @functools.cache
 def run(command):
-    """What a command prints; the same one is run once. Nothing that was given to `make questions` reaches it (SEED is one of
-    step 10's variables, too)."""
-    given = re.findall(r"(\w+)=", os.environ.get("MAKEFLAGS", ""))
-    names = (key for key in os.environ if not key.startswith(("MAKE", "MFLAGS")))
-    environment = {key: os.environ[key] for key in names if key not in given}
-    how = {"cwd": ROOT, "capture_output": True, "text": True, "env": environment}
+    """What a command prints; the same one is run once."""
+    how = {"cwd": ROOT, "capture_output": True, "text": True}
     done = subprocess.run(["bash", "-c", command], timeout=120, **how)
     return done.stdout + done.stderr
 

@@ -1,6 +1,5 @@
 """Tests of the questions' formats; make test-questions runs their commands."""
 
-import os
 import re
 import tempfile
 import unittest
@@ -66,11 +65,6 @@ class Questions(unittest.TestCase):
         n = questions.numbers_of("08_histogram")["n"]
         self.assertIn(f"const int n = {n},", source)
         self.assertIn("{n}", questions.read()[0]["atomic_requests"]["text"])
-
-    def test_variables_of_make_reach_no_command(self):
-        made = {"MAKEFLAGS": "s -- SEED=2027 ARGS=x", "SEED": "2027", "ARGS": "x"}
-        with mock.patch.dict(os.environ, made):
-            self.assertEqual(questions.run("echo [$SEED$ARGS$MAKEFLAGS]"), "[]\n")
 
     def test_formats(self):
         four = "number", "1 A", "Is {n} = 3?", "f<4>();", "spmv", "Yes: n."
