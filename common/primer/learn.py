@@ -18,7 +18,6 @@ import select
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import webbrowser
 from pathlib import Path
@@ -47,24 +46,16 @@ def shown(path):
     return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
 
 
-def make(*words, shows_compiling=False):
-    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. shows_compiling: what goes
-    to stderr is shown, without make's own errors, since the reader sees what they are about."""
+def make(*words, stderr=subprocess.STDOUT):
+    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors."""
     names = [key for key in os.environ if not key.startswith(("MAKE", "MFLAGS", "ARGS"))]
     environment = {key: os.environ[key] for key in names}
     if not IN_HANDOUT:  # what judges an exercise is compiled once, and not for every step
         environment["SPMV_KITS"] = str(ROOT / "build/kits")
     command = ["make", "--no-print-directory", *words, "BACKEND=cpu"]
-    errors = subprocess.PIPE if shows_compiling else subprocess.STDOUT
-    how = {"env": environment, "cwd": ROOT, "text": True, "stderr": errors}
-    with tempfile.TemporaryFile("w+") as output:
-        done = subprocess.Popen(command, stdout=output, **how)
-        for line in done.stderr or ():
-            if not line.startswith("make"):
-                print(line, end="", file=sys.stderr, flush=True)
-        status = done.wait()
-        output.seek(0)
-        return status, output.read()
+    how = {"env": environment, "cwd": ROOT, "text": True, "stderr": stderr}
+    done = subprocess.run(command, stdout=subprocess.PIPE, **how)
+    return done.returncode, done.stdout
 
 
 # --- Exercises ------------------------------------------------------------------------------------
@@ -147,8 +138,8 @@ class StepExercise:
         return task + f"{lesson}read up to there now, the rest afterwards." * (not IN_HANDOUT)
 
     def check(self):
-        words = "-C", str(self.directory), "check", f"ARGS={self.name}"
-        status, output = make(*words, shows_compiling=True)
+        words = "-C", str(self.directory / self.step), "check", f"ARGS={self.name}"
+        status, output = make(*words, stderr=None)  # which says what is compiled
         others = r"(?m)^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?"
         text = re.sub(others, "", output).rstrip()
         if not IN_HANDOUT:  # "Where:" names a command, which is typed at the root of the repository
