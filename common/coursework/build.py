@@ -44,7 +44,7 @@ def compile_sources(kit, source, objects, *goals):
         output.seek(0)
         text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
     text = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", text, flags=re.MULTILINE)
-    return done.returncode == 0, text.replace(f"{ROOT}/", "")
+    return done.returncode == 0, text.replace(f"{source.parent}/", "").replace(f"{ROOT}/", "")
 
 
 class Build:
@@ -67,7 +67,6 @@ class Build:
     def compile(self):
         """(whether it worked, what the compiler said)."""
         good, text = compile_sources(self.kit, self.source / self.step, self.out / "objects")
-        text = text.replace(f"{self.source}/", "")
         early = good and flags.refused(self.objects())
         return good and not early, early or text
 

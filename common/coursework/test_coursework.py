@@ -552,12 +552,15 @@ class Handouts(Scratch):
         self.assertRegex(done.stdout, times)
         moved = place.rename(self.directory / "moved")
         kernel = moved / GRADED / KERNEL
-        kernel.write_text(RIGHT.replace("row >= rows", "row >= rows - 1"))
+        unset = "a variable that is set on some paths"
+        unset = next(case for case in mistakes.MISTAKES[GRADED] if case.name == unset)
+        kernel.write_text(unset.apply(RIGHT).replace("k < row_end", "k < row_end - 1"))
         os.utime(kernel, (0, 0))
         done = self.check(moved)
         self.assertEqual(done.returncode, 1)
         wrong = r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right"
         self.assertRegex(done.stdout, wrong)
+        self.assertRegex(done.stdout, rf"FLAG +{KERNEL}:\d+: {unset.says}")  # as make grade says it
 
     def check(self, place):
         """`make check` of a handout, with the repository's kit, which has the same sources."""

@@ -77,7 +77,7 @@ class Compiled:
             return False, str(error)
         (source / self.file.name).write_text(text, encoding="utf-8")
         good, text = compile_sources(self.kit, source, self.directory / "objects")
-        return good, text.replace(f"{source.relative_to(ROOT)}/", "")
+        return good, text.replace(f"{source.name}/", "")
 
     def targets(self):
         """Those of puzzles.ini."""
