@@ -12,18 +12,13 @@
 namespace simt {
 namespace {
 
-template <typename T>
-bool within(const T& variable, std::uintptr_t address) {
-  return address - address_of(&variable) < sizeof(T);
-}
-
 bool is_global(Space space) {
   return space == Space::kGlobal || space == Space::kPeer;
 }
 
 bool is_builtin_variable(std::uintptr_t address) {
-  return within(threadIdx, address) || within(blockIdx, address) || within(blockDim, address) ||
-         within(gridDim, address);
+  const auto within = [=](const auto& v) { return address - address_of(&v) < sizeof v; };
+  return within(threadIdx) || within(blockIdx) || within(blockDim) || within(gridDim);
 }
 
 }  // namespace

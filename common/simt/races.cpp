@@ -217,7 +217,7 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
   const bool read_only = is_read_only(tally.access, tally.strength);
   // (For threads of other blocks an atomic operation of block scope is a plain one.)
   const CellUpdate update{block_number_ + 1,
-                          std::uint64_t{lane.warp} * kWarpSize + lane.id,
+                          lane.number(),
                           std::min<std::uint64_t>(warps_[lane.warp].interval, kLastInterval),
                           std::min<std::uint64_t>(barrier_, kLastInterval),
                           kinds,
@@ -658,6 +658,25 @@ Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally&
 
 // --- Explaining a race --------------------------------------------------------------------------
 
+// A barrier to which one of the two came more often; "" if there is none.
+static std::string skipped_barrier(const Race::Thread (&threads)[2]) {
+  const auto text = [](unsigned n) {
+    return n == 0 ? std::string("never") : n == 1 ? "once" : std::to_string(n) + " times";
+  };
+  for (const auto& [t, other] : {std::pair(&threads[0], &threads[1]), {&threads[1], &threads[0]}}) {
+    for (const auto& [barrier, count] : t->barriers) {
+      const auto its = other->barriers.find(barrier);
+      const unsigned its_count = its == other->barriers.end() ? 0 : its->second;
+      if (count <= its_count) continue;
+      return fmt::format(
+          "; {} waits at the __syncthreads{} {}, {} {}: move the barrier out of the branch or loop "
+          "that some threads skip",
+          t->name, at_line(barrier), text(count), other->name, text(its_count));
+    }
+  }
+  return "";
+}
+
 // (As far as lanes in lockstep have shown.)
 std::string Race::explanation() const {
   const auto& [a, b] = threads;
@@ -688,27 +707,9 @@ std::string Race::explanation() const {
   if (a.stores && b.stores && !a.loads && !b.loads) {
     return "; both threads store to it: let one thread own it" + lost_update;
   }
-  return missing + (one_block  ? skipped_barrier()
+  return missing + (one_block  ? skipped_barrier(threads)
                     : has_flag ? ""
                                : ": it takes a fence and a flag, or two launches");
-}
-
-std::string Race::skipped_barrier() const {
-  const auto text = [](unsigned n) {
-    return n == 0 ? std::string("never") : n == 1 ? "once" : std::to_string(n) + " times";
-  };
-  for (const auto& [t, other] : {std::pair(&threads[0], &threads[1]), {&threads[1], &threads[0]}}) {
-    for (const auto& [barrier, count] : t->barriers) {
-      const auto its = other->barriers.find(barrier);
-      const unsigned its_count = its == other->barriers.end() ? 0 : its->second;
-      if (count <= its_count) continue;
-      return fmt::format(
-          "; {} waits at the __syncthreads{} {}, {} {}: move the barrier out of the branch or loop "
-          "that some threads skip",
-          t->name, at_line(barrier), text(count), other->name, text(its_count));
-    }
-  }
-  return "";
 }
 
 // The one of the race's two threads that `lane` is, or null.

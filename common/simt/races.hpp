@@ -204,8 +204,6 @@ struct Race {
   std::string lost_update;  // in the same array
 
   std::string explanation() const;
-  // A barrier to which one of the two came more often; "" if there is none.
-  std::string skipped_barrier() const;
 };
 
 // An array of global memory that a launch touches and may write, or a shared variable.
