@@ -95,7 +95,7 @@ holds 'what has no answer leaves no record' test ! -s "$scratch/early.jsonl"
 # --- What is wrong is found ------------------------------------------------------------------------
 
 expect 'the right one of them' 0 'right' "$broken" -k right -m stencil2d:30x30
-expect 'a row that is not written' 1 'FAILED: row 899 \(3 nonzeros\): expected .*got -?nan' \
+expect 'a row that is not written' 1 'FAILED: row 899 \(3 nonzeros\): expected .*got NaN: never written' \
   "$broken" -k last_row_missing -m stencil2d:30x30 --json "$scratch/bad.jsonl"
 holds 'what failed leaves no record' test "$(grep -c '"kernel":"last_row_missing".*"verified"' "$scratch/bad.jsonl")" = 0
 expect 'but a reason' 0 '"kernel":"last_row_missing","failed":"row 899 ' cat "$scratch/bad.jsonl"
