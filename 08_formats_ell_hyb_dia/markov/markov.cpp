@@ -161,30 +161,29 @@ PoissonWeights poisson_weights(double mean, double tolerance) {
   // Weights relative to the mode's, which is 1. Outwards they fall faster than a geometric series
   // of the last two, which bounds what is still to come.
   const auto mode = static_cast<long long>(std::floor(mean));
-  std::vector<double> below, above{1};
   double sum = 1;
-  for (long long k = mode; k > 0; --k) {
-    const double ratio = static_cast<double>(k) / mean;  // of the weights of k - 1 and k
-    const double last = below.empty() ? 1 : below.back();
-    if (ratio < 1 && last * ratio / (1 - ratio) < 0.5 * tolerance * sum) break;
-    below.push_back(last * ratio);
-    sum += below.back();
-  }
-  for (long long k = mode + 1;; ++k) {
-    const double ratio = mean / static_cast<double>(k);
-    if (above.back() * ratio / (1 - ratio) < 0.5 * tolerance * sum) break;
-    above.push_back(above.back() * ratio);
-    sum += above.back();
-  }
-  PoissonWeights result;
-  result.first = mode - static_cast<long long>(below.size());
-  result.weights.assign(below.rbegin(), below.rend());
+  // Those on one side of the mode. ratio(i): of the i-th of them and the one before it.
+  const auto outwards = [&](const auto& ratio) {
+    std::vector<double> weights;
+    double last = 1;
+    for (double r = ratio(0); r > 0; r = ratio(std::ssize(weights))) {
+      if (r < 1 && last * r / (1 - r) < 0.5 * tolerance * sum) break;
+      weights.push_back(last *= r);
+      sum += last;
+    }
+    return weights;
+  };
+  const std::vector<double> below =
+      outwards([&](long long i) { return static_cast<double>(mode - i) / mean; });
+  const std::vector<double> above =
+      outwards([&](long long i) { return mean / static_cast<double>(mode + 1 + i); });
+  PoissonWeights result{mode - std::ssize(below), {below.rbegin(), below.rend()}};
+  result.weights.push_back(1);
   result.weights.insert(result.weights.end(), above.begin(), above.end());
   // Added up from both ends, the small ones first.
-  double left = 0, right = 0;
-  for (std::size_t i = below.size(); i-- > 0;) left += below[i];
-  for (std::size_t i = above.size(); i-- > 0;) right += above[i];
-  for (double& weight : result.weights) weight /= left + right;
+  const double total = std::accumulate(below.rbegin(), below.rend(), 0.0) +
+                       std::accumulate(above.rbegin(), above.rend(), 0.0) + 1;
+  for (double& weight : result.weights) weight /= total;
   return result;
 }
 
@@ -212,7 +211,6 @@ MarkovRun<T> Chain<T>::stationary(const Kernel& kernel) const {
     run.converged = change <= options.tolerance;
     if (!(sum > 0.5 && sum < 2)) break;  // no distribution, or NaN
     if (!run.converged) x.rescale(static_cast<T>(1 / sum));
-    options.progress(run.steps, change);
   }
   run.distribution = x.x();
   run.milliseconds = milliseconds_since(start);
@@ -248,7 +246,6 @@ MarkovRun<T> Chain<T>::transient(const Kernel& kernel, double time, Index start)
     if (moment >= poisson.first) {
       x.add_to_total(static_cast<T>(poisson.weights[moment - poisson.first]));
     }
-    if (moment % options.check_every == 0) options.progress(moment, 0);
   }
   run.steps = end - 1;
   run.distribution = x.total();

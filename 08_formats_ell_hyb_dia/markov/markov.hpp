@@ -6,7 +6,6 @@
 // probabilities, and moving a distribution by one moment is one product with P'.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,8 +39,6 @@ struct MarkovOptions {
   double tolerance = 1e-10;
   long long max_steps = 1'000'000;
   int check_every = 50;  // steps
-  // Called at each check, with the steps taken and the last change.
-  std::function<void(long long, double)> progress = [](long long, double) {};
 };
 
 // The check of a result.

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -70,12 +69,9 @@ class Workload {
     const Bench<T> bench(chain_.problem, verify_only);
     std::vector<Outcome<T>> outcomes;
     bool right = true;
-    {
-      Progress progress;
-      for (const Kernel* kernel : find_kernels(arguments_.kernels)) {
-        outcomes.push_back(run(*kernel, bench, progress));
-        right &= outcomes.back().good() || outcomes.back().product.unsuitable;
-      }
+    for (const Kernel* kernel : find_kernels(arguments_.kernels)) {
+      outcomes.push_back(run(*kernel, bench));
+      right &= outcomes.back().good() || outcomes.back().product.unsuitable;
     }
     print(outcomes);
     if (!arguments_.json.empty()) append(outcomes);
@@ -85,14 +81,9 @@ class Workload {
  private:
   bool is_stationary() const { return name_ == "stationary"; }
 
-  Outcome<T> run(const Kernel& kernel, const Bench<T>& bench, Progress& progress) {
+  Outcome<T> run(const Kernel& kernel, const Bench<T>& bench) {
     Outcome<T> outcome;
     outcome.product.kernel = kernel.info;
-    chain_.options.progress = [&](long long steps, double change) {
-      progress.show(fmt::format("{} of {}: {}: step {}{}", name_, chain_.rates.source.name,
-                                kernel.info.name, steps,
-                                is_stationary() ? fmt::format(", change {:.1e}", change) : ""));
-    };
     try {
       outcome.product = bench.run(kernel);  // no iteration with a product that is wrong
       outcome.verdict.failure = outcome.product.failure;
@@ -138,35 +129,35 @@ class Workload {
     const bool is_small = q.rows <= kDenseStates;
     if (is_small) fmt::print("off: the sum of differences from a dense solution.\n");
 
-    std::vector<Column> columns{
-        {"steps", [](const auto& o) { return std::to_string(o.run.steps); }}};
-    const auto add = [&](bool has, const char* head, const auto& text) {
-      if (has) columns.push_back({head, text});
+    // The columns' heads with what stands below them.
+    const auto cells_of = [&](const Outcome<T>& o) {
+      std::vector<std::pair<std::string, std::string>> cells{
+          {"steps", std::to_string(o.run.steps)}};
+      const auto add = [&](const char* head, std::string text) { cells.emplace_back(head, text); };
+      if (kGpu) {
+        add("setup ms", number(o.run.setup_ms + o.run.preprocess_ms));
+        add("us per step", number(1e3 * o.run.milliseconds / std::max(o.steps(), 1.0)));
+        add("ms", number(o.run.milliseconds));
+        add("times as fast", fmt::format("{:.2f}", slowest / o.run.milliseconds));
+      } else {
+        add("MB per step", number(o.step_bytes() / 1e6));
+        add("MB in all", number(o.steps() * o.step_bytes() / 1e6));
+      }
+      if (is_stationary()) add("residual", fmt::format("{:.0e}", o.verdict.residual));
+      add("sum - 1", fmt::format("{:.0e}", o.verdict.sum_error));
+      const bool has_distance = o.verdict.distance >= 0;
+      if (is_small) add("off", has_distance ? fmt::format("{:.0e}", o.verdict.distance) : "");
+      return cells;
     };
-    add(kGpu, "setup ms",
-        [](const auto& o) { return number(o.run.setup_ms + o.run.preprocess_ms); });
-    add(kGpu, "us per step",
-        [](const auto& o) { return number(1e3 * o.run.milliseconds / std::max(o.steps(), 1.0)); });
-    add(kGpu, "ms", [](const auto& o) { return number(o.run.milliseconds); });
-    add(kGpu, "times as fast",
-        [slowest](const auto& o) { return fmt::format("{:.2f}", slowest / o.run.milliseconds); });
-    add(!kGpu, "MB per step", [](const auto& o) { return number(o.step_bytes() / 1e6); });
-    add(!kGpu, "MB in all", [](const auto& o) { return number(o.steps() * o.step_bytes() / 1e6); });
-    add(is_stationary(), "residual",
-        [](const auto& o) { return fmt::format("{:.0e}", o.verdict.residual); });
-    add(true, "sum - 1", [](const auto& o) { return fmt::format("{:.0e}", o.verdict.sum_error); });
-    add(is_small, "off", [](const auto& o) {
-      return o.verdict.distance < 0 ? "" : fmt::format("{:.0e}", o.verdict.distance);
-    });
     std::vector<std::string> header{"step", "kernel"};
-    for (const Column& column : columns) header.push_back(column.head);
+    for (const auto& [head, text] : cells_of(outcomes.front())) header.push_back(head);
     Table table(header);
     for (const Outcome<T>& o : outcomes) {
       const KernelInfo& kernel = o.product.kernel;
       std::vector<std::string> row{
           kernel.step ? fmt::format("{:02}", kernel.step) : "--",
           kernel.name + (o.run.choice.empty() ? "" : fmt::format(" ({})", o.run.choice))};
-      for (const Column& column : columns) row.push_back(o.good() ? column.text(o) : "");
+      for (const auto& [head, text] : cells_of(o)) row.push_back(o.good() ? text : "");
       if (!o.good()) row[2] = o.product.unsuitable ? "unsuitable" : "WRONG";
       table.add(std::move(row));
     }
@@ -179,11 +170,6 @@ class Workload {
     }
     print_likeliest(outcomes);
   }
-
-  struct Column {
-    std::string head;
-    std::function<std::string(const Outcome<T>&)> text;
-  };
 
   void print_likeliest(const std::vector<Outcome<T>>& outcomes) const {
     const auto first = std::find_if(outcomes.begin(), outcomes.end(),

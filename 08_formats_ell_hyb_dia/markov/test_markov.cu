@@ -207,12 +207,9 @@ TEST_CASE("the limit on steps holds, and who meets it has no answer", "[08][mark
   Subject<double> subject(queue<double>(60, 1, 1.01));
   subject.options.max_steps = 70;
   subject.options.check_every = 40;
-  std::vector<long long> seen;
-  subject.options.progress = [&seen](long long steps, double) { seen.push_back(steps); };
   const MarkovRun<double> run = subject.stationary(kernel_named("csr"));
   CHECK(run.steps == 70);
   CHECK_FALSE(run.converged);
-  CHECK(seen == std::vector<long long>{40, 70});
   CHECK(subject.judge_stationary(run).failure.find("no answer after 70 steps") == 0);
   CHECK_THROWS_AS(subject.transient(kernel_named("csr"), 1000, 0), InputError);
   CHECK_THROWS_AS(subject.transient(kernel_named("csr"), 1e300, 0), InputError);
