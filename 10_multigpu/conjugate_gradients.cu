@@ -283,7 +283,7 @@ Problem prepare(const Csr& a, const Vector& b, int gpus) {
     part.read_once =
         12.0 * own.nnz() + 40.0 * own.rows > 0.75 * device::attribute(cudaDevAttrL2CacheSize);
     part.tile_order = to_gpu(order_tiles(of_rows, part.rows, part.boundary_tiles));
-    part.receivers = to_gpu(receivers) + part.first;
+    part.receivers = to_gpu(std::vector(of_rows, of_rows + part.rows));
     part.row_offsets = to_gpu(own.row_offsets), part.column_indices = to_gpu(own.column_indices);
     part.values = to_gpu(own.values), part.tiles = (own.rows + 31) / 32;
     for (double** v : {&part.w, &part.p, &part.s, &part.x}) *v = to_gpu(Vector(part.rows));
