@@ -67,23 +67,51 @@ OnePassPlan<T, Value> plan_of(const CsrPattern& pattern, const OnePassOptions& o
 
 // --- One pass -----------------------------------------------------------------------------------
 
-// A matrix on the device, with vectors.
-template <typename T>
+// A matrix on the device, whose values are in memory as `Value`, with x and y: vectors, or as many
+// of them as are said, as the columns of row-major arrays.
+template <typename T, typename Value = T>
 struct Input {
-  explicit Input(const Lengths& lengths)
-      : host(csr_of<T>(lengths)),
-        a(host),
-        x_host(test_vector<T>(host.cols, 1)),
+  explicit Input(const Lengths& lengths, int its_columns = 1)
+      : host(csr_of<T>(lengths)),  // with the same values
+        a(csr_of<Value>(lengths)),
+        columns(its_columns),
+        x_host(test_vector<T>(1LL * host.cols * columns, 1)),
         x("x", x_host),
-        y0(test_vector<T>(host.rows, 2)),
+        y0(test_vector<T>(1LL * host.rows * columns, 2)),
         y("y", y0) {}
 
   void check_y(T alpha, T beta) {
-    check_product(y.download(), make_reference(host, alpha, x_host, beta, y0));
+    const std::vector<T> got = y.download();
+    for (int c = 0; c < columns; ++c) {
+      const auto column = [&](const std::vector<T>& all) {
+        std::vector<T> one;
+        for (std::size_t i = c; i < all.size(); i += columns) one.push_back(all[i]);
+        return one;
+      };
+      check_product(column(got), make_reference(host, alpha, column(x_host), beta, column(y0)));
+    }
+  }
+
+  // multiply() computes y = alpha A x + beta y, with the same bits each time. y may hold NaN where
+  // beta is 0.
+  template <typename Multiply>
+  void check(T alpha, T beta, const Multiply& multiply) {
+    CAPTURE(host.rows, columns, beta, sizeof(T), sizeof(Value));
+    const std::vector<T> nan(y0.size(), std::numeric_limits<T>::quiet_NaN());
+    std::vector<T> first;
+    for (int product = 0; product < 2; ++product) {
+      y.upload(beta == T{0} ? nan : y0);
+      multiply();
+      REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+      if (product == 0) first = y.download();
+    }
+    CHECK(y.download() == first);
+    check_y(alpha, beta);
   }
 
   Csr<T> host;
-  device::DeviceCsr<T> a;
+  device::DeviceCsr<Value> a;
+  int columns;
   std::vector<T> x_host;
   Buffer<T> x;
   std::vector<T> y0;
@@ -346,28 +374,24 @@ struct Jacobi {
 // z and y, which may be the same, for a matrix whose values are in memory as `Value`.
 template <typename Value>
 void check_epilogue(const Lengths& lengths, OnePassPath path, bool in_place) {
-  const Csr<double> host = csr_of<double>(lengths);  // with the same values
-  const device::DeviceCsr<Value> a(csr_of<Value>(lengths));
-  const std::vector<double> x = test_vector<double>(host.cols, 1);
-  const std::vector<double> y = test_vector<double>(host.rows, 2);
-  const std::vector<double> b = test_vector<double>(host.rows, 3);
-  const Buffer<double> x_device("x", x);
+  Input<double, Value> input(lengths);
+  const Index rows = input.host.rows;
+  const std::vector<double> b = test_vector<double>(rows, 3);
   const Buffer<double> b_device("b", b);
-  Buffer<double> y_device("y", y);
-  Buffer<double> z_device("z", std::vector<double>(host.rows, -7.0));
-  Buffer<unsigned> calls("calls", std::vector<unsigned>(host.rows));
-  const auto plan = plan_of<double, Value>(pattern_of(a), {.path = path});
+  Buffer<double> z_device("z", std::vector<double>(rows, -7.0));
+  Buffer<unsigned> calls("calls", std::vector<unsigned>(rows));
+  const auto plan = plan_of<double, Value>(pattern_of(input.a), {.path = path});
   CHECK((plan.lanes_per_row() > 0) == (path == OnePassPath::kAutomatic));
-  Buffer<double>& z = in_place ? y_device : z_device;
-  REQUIRE(plan.multiply(a.values.data(), x_device.data(), y_device.data(), z.data(),
+  Buffer<double>& z = in_place ? input.y : z_device;
+  REQUIRE(plan.multiply(input.a.values.data(), input.x.data(), input.y.data(), z.data(),
                         Jacobi{b_device.data(), 4, calls.data()}, nullptr) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
-  CHECK(calls.download() == std::vector<unsigned>(host.rows, 1));
-  if (!in_place) CHECK(y_device.download() == y);
-  std::vector<double> without_sum = y;
-  for (Index row = 0; row < host.rows; ++row) without_sum[row] += b[row] / 4;
+  CHECK(calls.download() == std::vector<unsigned>(rows, 1));
+  if (!in_place) CHECK(input.y.download() == input.y0);
+  std::vector<double> without_sum = input.y0;
+  for (Index row = 0; row < rows; ++row) without_sum[row] += b[row] / 4;
   // In double precision, also where the values are not.
-  check_product(z.download(), make_reference(host, -0.25, x, 1.0, without_sum));
+  check_product(z.download(), make_reference(input.host, -0.25, input.x_host, 1.0, without_sum));
 }
 
 TEST_CASE("one pass: an epilogue is called once per row, with its sum and old element", "[06]") {
@@ -381,64 +405,15 @@ TEST_CASE("one pass: an epilogue is called once per row, with its sum and old el
   }
 }
 
-// A matrix whose values are in memory as `Value`, with `vectors` vectors. Y may hold NaN where beta
-// is 0.
-template <typename T, typename Value = T>
-struct SeveralInput {
-  SeveralInput(const Lengths& lengths, int its_vectors, T its_alpha, T its_beta)
-      : host(csr_of<T>(lengths)),  // with the same values
-        a(csr_of<Value>(lengths)),
-        vectors(its_vectors),
-        alpha(its_alpha),
-        beta(its_beta),
-        x_host(test_vector<T>(1LL * host.cols * vectors, 1)),
-        x("x", x_host),
-        y0(test_vector<T>(1LL * host.rows * vectors, 2)) {
-    if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
-  }
-
-  // multiply(y) computes Y = alpha A X + beta Y, with the same bits each time.
-  template <typename Multiply>
-  void check(const Multiply& multiply) const {
-    CAPTURE(host.rows, vectors, beta, sizeof(T), sizeof(Value));
-    std::vector<T> first;
-    for (int product = 0; product < 2; ++product) {
-      Buffer<T> y("y", y0);
-      multiply(y.data());
-      REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
-      const std::vector<T> got = y.download();
-      if (product == 1) CHECK(got == first);
-      first = got;
-    }
-    for (int v = 0; v < vectors; ++v) {
-      const auto column = [&](const std::vector<T>& all) {
-        std::vector<T> one;
-        for (std::size_t i = v; i < all.size(); i += vectors) one.push_back(all[i]);
-        return one;
-      };
-      check_product(column(first), make_reference(host, alpha, column(x_host), beta, column(y0)));
-    }
-  }
-
-  Csr<T> host;
-  device::DeviceCsr<Value> a;
-  int vectors;
-  T alpha;
-  T beta;
-  std::vector<T> x_host;
-  Buffer<T> x;
-  std::vector<T> y0;
-};
-
 // By a plan, which takes this path.
 template <typename T, typename Value = T>
 void check_several(const Lengths& lengths, int vectors, T alpha, T beta, OnePassPath path) {
-  const SeveralInput<T, Value> input(lengths, vectors, alpha, beta);
+  Input<T, Value> input(lengths, vectors);
   const auto plan = plan_of<T, Value>(pattern_of(input.a), {.most_vectors = 8});
   CHECK((plan.groups_per_row() > 0) == (path == OnePassPath::kAutomatic));
-  input.check([&](T* y) {
-    CHECK(plan.multiply_several(vectors, alpha, input.a.values.data(), input.x.data(), beta, y,
-                                nullptr) == cudaSuccess);
+  input.check(alpha, beta, [&] {
+    CHECK(plan.multiply_several(vectors, alpha, input.a.values.data(), input.x.data(), beta,
+                                input.y.data(), nullptr) == cudaSuccess);
   });
 }
 
@@ -471,7 +446,7 @@ TEST_CASE("one pass: several vectors, rows that are alike", "[06]") {
   }
   check_several<float>(Lengths(65'537, 1), 2, 3, 2, kAutomatic);
   check_several<double>(Lengths(16'385, 6), 8, 1, 0, kAutomatic);
-  const SeveralInput<double> input(alike, 4, 3, 2);
+  const Input<double> input(alike);
   const auto plan =
       plan_of<double>(pattern_of(input.a), {.path = OnePassPath::kTiles, .most_vectors = 8});
   CHECK(plan.groups_per_row() == 0);
@@ -482,14 +457,14 @@ template <int groups, int vectors, typename T, typename Value = T>
 void check_several_rows(const Lengths& lengths) {
   CAPTURE(groups);
   constexpr int kRows = kSeveralRowsThreads / SeveralPolicy<T, vectors>::kLanes / groups;
+  Input<T, Value> input(lengths, vectors);
   for (const T beta : {T{0}, T{2}}) {
-    const SeveralInput<T, Value> input(lengths, vectors, T{3}, beta);
-    input.check([&](T* y) {
+    input.check(T{3}, beta, [&] {
       device::launch(pcsr_several_rows_kernel<groups, T, vectors, Value>,
                      {dim3(device::divide_up(input.host.rows, kRows)), dim3(kSeveralRowsThreads)},
                      input.host.rows, beta == T{0}, input.a.row_offsets.data(),
                      input.a.column_indices.data(), input.a.values.data(),
-                     SeveralVectors<T, vectors>{input.x.data(), y, T{3}, beta});
+                     SeveralVectors<T, vectors>{input.x.data(), input.y.data(), T{3}, beta});
     });
   }
 }
@@ -598,13 +573,11 @@ TEST_CASE("one pass: alpha and beta may be in device memory", "[06]") {
     const auto plan = plan_of<double>(pattern_of(input.a), {.path = path});
     for (const double beta : {0.0, 2.0}) {
       const Buffer<double> scalars("scalars", std::vector<double>{3, beta});
-      const double nan = std::numeric_limits<double>::quiet_NaN();
-      input.y.upload(beta != 0 ? input.y0 : std::vector<double>(input.y0.size(), nan));
-      REQUIRE(plan.multiply(input.a.values.data(), input.x.data(), input.y.data(), input.y.data(),
-                            ScaledOnDevice<double>{scalars.data(), scalars.data() + 1},
-                            nullptr) == cudaSuccess);
-      REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
-      input.check_y(3, beta);
+      input.check(3.0, beta, [&] {
+        REQUIRE(plan.multiply(input.a.values.data(), input.x.data(), input.y.data(), input.y.data(),
+                              ScaledOnDevice<double>{scalars.data(), scalars.data() + 1},
+                              nullptr) == cudaSuccess);
+      });
     }
   }
 }
