@@ -148,7 +148,7 @@ counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting
 	  --exchange stores >/dev/null'
 
 
-build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
+build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(BESIDE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
 build-programs: $(SPMV) $(EXAMPLES) $(BESIDE) $(call object,$(C_INTERFACE)) $(if $(HAVE_MPI),$(SPMV_MPI))
 
