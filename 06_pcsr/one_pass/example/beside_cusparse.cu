@@ -1,7 +1,6 @@
 // Products with 2, 4 and 8 vectors and with the transpose, timed beside what cuSPARSE has for them.
 //
-//   make build BACKEND=cuda && build/cuda/beside_cusparse f64 stencil2d:1000x1000   (or f32, a
-//   file)
+//   make build BACKEND=cuda && build/cuda/beside_cusparse f64 MATRIX     (or f32)
 //
 // Microseconds per call, back to back, caches warm; cuSPARSE's best of its CSR algorithms, after
 // its preprocess. Every result is verified before it is timed. The rows of the matrix are scaled,
