@@ -2,9 +2,9 @@
 """Compiles a student's files, links a runner, and says what in them a person should look at: build.py REQUEST
 
 REQUEST is JSON: {"course": DIR, "step": "03_csr_vector", "files": ["csr_vector.cuh"], "out": DIR,
-"kit": DIR}. DIR/STEP holds the step with the student's files in it, DIR/given the files as they
-were handed out. A file that does not compile is replaced by the one that was handed out, so that the others can be
-judged all the same. OUT/runner is what remains. Prints JSON:
+"kit": DIR}. DIR/STEP holds the step as it was handed out, DIR/own the student's files. A file that does not
+compile is replaced by the one that was handed out, so that the others can be judged all the same.
+OUT/objects/runner is what remains. Prints JSON:
 
     {"flags": [TEXT...],             of flags.py; they cost nothing
      "broken": {FILE: TEXT},         what the compiler says
@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 
 import flags
@@ -50,95 +51,67 @@ def compile_sources(kit, source, objects, *goals):
 class Build:
     def __init__(self, request):
         self.course, self.out, self.kit = (Path(request[key]) for key in ("course", "out", "kit"))
-        self.step, self.files = request["step"], request["files"]
-        self.source = self.out / "source"
+        self.step, self.own = request["step"], {}
+        for name in request["files"]:
+            own = (self.course / "own" / name).read_bytes()
+            if own != (self.course / self.step / name).read_bytes():
+                self.own[name] = flags.unsilenced(own.decode("latin-1"))  # of any encoding
 
-    def path(self, name):
-        return self.source / self.step / name
-
-    def give(self, name):
-        shutil.copyfile(self.course / "given" / name, self.path(name))
-
-    def changed(self):
-        """The files that are not as they were handed out."""
-        given = self.course / "given"
-        return [n for n in self.files if self.path(n).read_bytes() != (given / n).read_bytes()]
-
-    def compile(self):
-        """(whether it worked, what the compiler said)."""
-        good, text = compile_sources(self.kit, self.source / self.step, self.out / "objects")
-        early = good and flags.refused(self.objects())
+    def compile(self, names, place="objects"):
+        """(whether it worked, what the compiler said) of the step with these files of the student's. The objects are in
+        OUT/`place` afterwards."""
+        source = self.out / "source"
+        for directory in (source, self.out / place):
+            shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(self.course, source)
+        for name in names:
+            (source / self.step / name).write_text(self.own[name], encoding="latin-1")
+        good, text = compile_sources(self.kit, source / self.step, self.out / place)
+        early = good and flags.refused(self.objects(place))
         return good and not early, early or text
 
-    def objects(self):
-        return sorted((self.out / "objects").glob("*.cu.o"))
+    def objects(self, place="objects"):
+        return sorted((self.out / place).glob("*.cu.o"))
 
     def run(self):
-        for place in (self.source, self.out / "objects"):
-            shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(self.course, self.source)  # so that files can be replaced
-        for name in self.changed():
-            text = self.path(name).read_text(encoding="latin-1")  # of any encoding
-            self.path(name).write_text(flags.unsilenced(text), encoding="latin-1")
-        answer = {"flags": [], "broken": {}, "built": False}
-        good, text = self.compile()
+        left, broken = list(self.own), {}
+        good, text = self.compile(left)
         if not good:
-            self.find_broken(answer["broken"], text)
-            if not self.changed():
-                return answer  # nothing is left to run
-            good, text = self.compile()
+            alone = {name: self.compile([name]) for name in left}
+            broken = {name: said for name, (good, said) in alone.items() if not good}
+            broken = broken or dict.fromkeys(left, text)  # each alone compiles
+            broken = {name: said[:MOST_TEXT] for name, said in broken.items()}
+            left = [name for name in left if name not in broken]
+            if not left:
+                return {"flags": [], "broken": broken, "built": False}
+            good, text = self.compile(left)
             if not good:
                 raise NotJudged(f"what was handed out does not compile: {text}")
-        answer["built"] = True
-        answer["flags"] = [flag.describe() for flag in self.flags(text)]
-        return answer
+        found = [flag.describe() for flag in self.flags(left, text)]
+        return {"flags": found, "broken": broken, "built": True}
 
-    def find_broken(self, broken, text):
-        """Which files do not compile, and what the compiler says: of several, each is tried alone."""
-        left = self.changed()
-        kept = {name: self.path(name).read_bytes() for name in left}
-        for name in left:
-            for other in left:
-                self.give(other)
-            self.path(name).write_bytes(kept[name])
-            shutil.rmtree(self.out / "objects", ignore_errors=True)
-            good, its_text = self.compile()
-            if not good:
-                broken[name] = its_text[:MOST_TEXT]
-        if not broken:  # each alone compiles
-            broken.update((name, text[:MOST_TEXT]) for name in left)
-        for name in left:
-            self.path(name).write_bytes(kept[name])
-            if name in broken:
-                self.give(name)
-
-    def given_objects(self):
+    @cached_property
+    def given(self):
         """The objects of the step as it was handed out."""
-        source, objects = self.out / "given", self.out / "given_objects"
-        if not objects.exists():
-            shutil.copytree(self.course, source)
-            for name in self.files:
-                shutil.copyfile(self.course / "given" / name, source / self.step / name)
-            good, text = compile_sources(self.kit, source / self.step, objects)
-            if not good:
-                raise NotJudged(f"what was handed out does not compile: {text}")
-        return sorted(objects.glob("*.cu.o"))
+        good, text = self.compile([], "given")
+        if not good:
+            raise NotJudged(f"what was handed out does not compile: {text}")
+        return self.objects("given")
 
-    def flags(self, said):
-        """[Flag] of all files that are not as they were handed out. said: what the compiler said of them."""
-        changed = self.changed()
-        if not changed:
+    def flags(self, names, said):
+        """[Flag] of the files that were compiled last. said: what the compiler said of them."""
+        if not names:
             return []
-        files = {f"/{self.step}/{name}": name for name in changed}
-        found = flags.flags_of(self.objects(), self.kit / "runner.a", files, self.given_objects)
-        for name in changed:
-            found += flags.flags_of_compiler(said, f"{self.step}/{name}", name)
-        texts = [self.path(name).read_text(encoding="latin-1") for name in changed]
-        if any(flags.MAY_BE_ASSEMBLY.search(text) for text in texts):
+        files, found = {f"/{self.step}/{name}": name for name in names}, []
+        if any(flags.MAY_BE_ASSEMBLY.search(self.own[name]) for name in names):
             objects = self.out / "objects"
-            compile_sources(self.kit, self.source / self.step, objects, "preprocessed")
+            compile_sources(self.kit, self.out / "source" / self.step, objects, "preprocessed")
             for path in objects.glob("*.i"):
                 found += flags.assembly_in(path.read_text(encoding="latin-1"), files)
+        for name in names:
+            found += flags.flags_of_compiler(said, f"{self.step}/{name}", name)
+        runner = self.kit / "runner.a"
+        found = flags.flags_of(self.objects(), runner, files, lambda: self.given) + found
         return list(dict.fromkeys(found))
 
 

@@ -401,12 +401,14 @@ def place_of_todo(directory, exercise):
 # --- make check -----------------------------------------------------------------------------------
 
 
-def lay_out(step, directory, course, own=None):
-    """Writes what is compiled to the directory `course`: the step's sources, in `given` the exercises' files as they are
-    handed out; `own`: {name: text or bytes} of files that take others' places."""
-    write_files(course, sources_of(step, directory))
-    write_files(course / "given", given_files(step, directory))
-    write_files(course / step.directory, own or {})
+def lay_out(step, directory, course, own):
+    """Writes what is compiled to the directory `course`: the step as it is handed out, and in `own` the exercises' files as
+    they are in `directory`, or as `own` ({name: text or bytes}) has them."""
+    sources, given = sources_of(step, directory), given_files(step, directory)
+    write_files(course, sources)
+    write_files(course / step.directory, given)
+    here = {name: sources[f"{step.directory}/{name}"] for name in given}
+    write_files(course / "own", {**here, **own})
 
 
 def build_command(step, place, course, out):
