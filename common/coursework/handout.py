@@ -9,6 +9,7 @@ assignment. OUTPUT is handouts/ unless it is given.
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -199,9 +200,14 @@ def leaks(directory, step):
 # --- Writing --------------------------------------------------------------------------------------
 
 
+# The same tarball from anyone, at any time.
+TAR = "tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX".split()
+
+
 def write_handout(step, output):
     """Writes directory and tarball; returns the tarball's path."""
     directory = Path(output) / step.directory
+    tarball = directory.with_name(step.directory + ".tar.gz")
     files = files_of(step)
     if directory.exists():  # someone may have worked there
         what = "is there, with what was written in it (make learn works there, too)"
@@ -219,7 +225,9 @@ def write_handout(step, output):
         shutil.rmtree(directory)
         lines = (f"\n  {place} has {line}" for place, line in found)
         raise ExerciseError("the handout would give the solution away:" + "".join(lines))
-    return Path(shutil.make_archive(str(directory), "gztar", directory.parent, directory.name))
+    words = ["-C", directory.parent, "-I", "gzip -n", "-cf", tarball.resolve(), directory.name]
+    subprocess.run([*TAR, *words], check=True)
+    return tarball
 
 
 def main():
@@ -230,7 +238,7 @@ def main():
     try:
         step = read_step(ROOT / options.step.strip("/"))
         tarball = write_handout(step, options.output)
-    except (ExerciseError, OSError) as error:
+    except (ExerciseError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"error: {error}")
     size = tarball.stat().st_size / 1e3
     print(f"{tarball.parent / step.directory}/ and {tarball} ({size:.0f} kB)")

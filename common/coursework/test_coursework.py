@@ -531,6 +531,11 @@ class Handouts(Scratch):
         compiled = place / f"build/cpu/{step.directory}/stage.cu.o"
         make(place / step.directory, "CXXFLAGS=-O0 -Werror", compiled)
 
+    def test_the_same_tarball_every_time(self):
+        places = (self.directory / str(i) for i in (1, 2))
+        step = read_step(STEPS[0])
+        self.assertEqual(*[handout.write_handout(step, place).read_bytes() for place in places])
+
     def test_a_leak_is_found(self):
         step = read_step(ROOT / GRADED)
         place = self.handed_out(step)[1]
