@@ -584,14 +584,14 @@ struct Ending {
 };
 // Runs a launch once, on up to `workers` threads of the host; kAllAtOnce: its blocks take turns, as
 // those of a cooperative launch do.
-using Run = std::function<Ending(const Attempt& attempt, unsigned workers)>;
+using RunOnce = std::function<Ending(const Attempt& attempt, unsigned workers)>;
 inline constexpr unsigned kAllAtOnce = 0;
 // How many blocks of a launch simt runs at the same time, if they wait for each other.
 inline constexpr unsigned kMaxResidentBlocks = 264;
 // Runs a launch of `grids`, as often as it takes to say whether it is right. A failure's report is
 // published. `resident`: all their blocks are resident together.
 Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
-                   const Run& run);
+                   const RunOnce& run_once);
 
 // Notes that `kernel` relies on what CUDA does not promise; see take_remarks().
 enum class Remark : std::uint8_t { kActiveMask, kVolatile, kFailedExchange };

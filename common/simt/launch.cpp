@@ -130,11 +130,38 @@ Ending run_blocks(GridState& state, unsigned workers) {
   return state.ending();
 }
 
+// What is known of a run, as bits. kMayRace: it ended, but the filter is suspicious.
+using Found = unsigned;
+constexpr Found kNotRun = 1, kRight = 2, kMayRace = 4, kAbandoned = 8, kRace = 16, kFailed = 32,
+                kEnded = kRight | kMayRace, kAny = ~0u;
+// The runs: the first, as the settings say; one with blocks, warps and lanes in order, on one
+// worker; one likewise, with accesses compared; and the last resort.
+enum Run { kFirst, kInOrder, kCompared, kUnordered };
+// By what is known of the first three runs, which one is next, or, if it has been made, is
+// reported. The first row that fits counts. Which of several failures comes first depends on the
+// schedule and the workers. In order, on one worker, it does not, so that report stands, also
+// before that of a race.
+constexpr struct {
+  Found known[3];
+  Run run;
+} kRules[] = {
+    {{kAny, kRace | kFailed, kAny}, kInOrder},
+    {{kFailed, kNotRun, kAny}, kInOrder},
+    {{kMayRace, kAny, kNotRun}, kCompared},
+    {{kFailed, kMayRace, kNotRun}, kCompared},
+    {{kRight, kAny, kNotRun}, kFirst},
+    {{kEnded, kAny, kRight}, kCompared},
+    {{kEnded, kNotRun, kRace | kFailed}, kInOrder},
+    {{kAny, kAny, kRace | kFailed}, kCompared},
+    // It cannot end in order, or fails only as the settings say.
+    {{kAny, kAny, kAny}, kUnordered},
+};
+
 // Whether a launch is right, and what that takes; see races.hpp.
 class Check {
  public:
-  Check(const Run& run, unsigned workers, bool fits_at_once, GlobalRaces& races)
-      : run_(run), workers_(workers), fits_at_once_(fits_at_once), races_(races) {}
+  Check(const RunOnce& run_once, unsigned workers, bool fits_at_once, GlobalRaces& races)
+      : run_once_(run_once), workers_(workers), fits_at_once_(fits_at_once), races_(races) {}
   Ending look_for_races();
   Ending look_for_races_of_residents(bool again = false);
   Ending vary_shuffles(const Ending& ending);
@@ -143,7 +170,7 @@ class Check {
   Ending attempt(Schedule order, unsigned workers, bool again,
                  std::uint64_t seed = settings().seed) {
     races_.one_worker = workers <= 1;
-    return run_({order, seed, &races_, again}, workers);
+    return run_once_({order, seed, &races_, again}, workers);
   }
   Ending run_again(RaceMode mode, Schedule order, unsigned workers) {
     Ending ending;
@@ -154,10 +181,18 @@ class Check {
     return ending;
   }
   Ending run_unchecked(unsigned workers) {
-    return run_({settings().schedule, settings().seed, nullptr, true}, workers);
+    return run_once_({settings().schedule, settings().seed, nullptr, true}, workers);
   }
+  Found found(const Ending& ending) const {
+    if (!ending.failed()) return races_.suspicious ? kMayRace : kRight;
+    if (ending.outcome == Outcome::kAbandoned) return kAbandoned;
+    return races_.race.address ? kRace : kFailed;
+  }
+  Ending compare();
+  Ending explain(Ending ending);
+  Ending run_unordered(const Ending& first);
 
-  const Run& run_;
+  const RunOnce& run_once_;
   const unsigned workers_;
   const bool fits_at_once_;  // all blocks may be resident together
   GlobalRaces& races_;
@@ -167,55 +202,61 @@ class Check {
 // closely.
 Ending Check::look_for_races() {
   const Schedule schedule = settings().schedule;
-  Ending ending = attempt(schedule, workers_, false);
+  Ending first = attempt(schedule, workers_, false);
   // (What a trace shows is the run that failed.)
-  if (ending.failed() && (active_recorder() || is_ending())) return ending;
-  if (races_.watch_readers()) ending = run_again(RaceMode::kFilter, schedule, workers_);
+  if (first.failed() && (active_recorder() || is_ending())) return first;
+  if (races_.watch_readers()) first = run_again(RaceMode::kFilter, schedule, workers_);
+  Ending endings[] = {first, first, {}};
+  Found known[] = {found(first), kNotRun, kNotRun};
+  if (workers_ == 1 && schedule == Schedule::kForward) known[kInOrder] = known[kFirst];
+  for (;;) {
+    const auto fits = [&](const auto& rule) {
+      return rule.known[0] & known[0] && rule.known[1] & known[1] && rule.known[2] & known[2];
+    };
+    const Run run = std::find_if(std::begin(kRules), std::end(kRules), fits)->run;
+    if (run == kUnordered) return run_unordered(first);
+    if (run == kCompared && known[run] == kRace) return explain(endings[run]);
+    if (known[run] != kNotRun) return endings[run];
+    endings[run] =
+        run == kInOrder ? run_again(RaceMode::kFilter, Schedule::kForward, 1) : compare();
+    known[run] = found(endings[run]);
+  }
+}
 
-  // Which of several failures comes first depends on the schedule and the workers. In order, on one
-  // of them, it does not, and that report stands, also before that of a race.
-  const Ending first = ending;
-  const bool was_in_order = workers_ == 1 && schedule == Schedule::kForward;
-  if (first.failed()) {
-    if (!was_in_order) ending = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-    if (ending.failed()) return ending;
-  }
-  if (races_.suspicious) {
-    for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
-      ending = run_again(RaceMode::kOrder, order, 1);
-      // (Of two races a counter that is read beside its atomic updates is the cause: threads that
-      // draw the same number then share more than that.)
-      if ((!ending.failed() || races_.race.address) && !races_.unchecked.empty()) {
-        races_.race = races_.unchecked.begin()->second;
-        ending = {Outcome::kFailed, races_.race.report};
-      }
-      if (ending.failed() || !races_.relied_on_order) break;
+// Runs the launch in order, and in reverse where only luck may have kept accesses apart, and
+// compares every access with those before it.
+Ending Check::compare() {
+  Ending ending;
+  for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
+    ending = run_again(RaceMode::kOrder, order, 1);
+    // (Of two races a counter that is read beside its atomic updates is the cause: threads that
+    // draw the same number then share more than that.)
+    if ((!ending.failed() || races_.race.address) && !races_.unchecked.empty()) {
+      races_.race = races_.unchecked.begin()->second;
+      ending = {Outcome::kFailed, races_.race.report};
     }
+    if (ending.failed() || !races_.relied_on_order) break;
   }
-  if (!ending.failed() && !first.failed()) return ending;
-  if (ending.failed() && ending.outcome != Outcome::kAbandoned) {
-    if (!first.failed() && !was_in_order) {
-      const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-      if (in_order.failed()) return in_order;
-    }
-    if (!races_.race.address) return ending;
-    // (With a seed of its own: the report depends on no setting.)
-    races_.restore(RaceMode::kExplain);
-    attempt(Schedule::kLockstep, 1, true, 1);
-    ending.failure += races_.race.explanation();
-    return ending;
-  }
-  // Either it cannot end in order, or it fails only as the settings say.
+  return ending;
+}
+
+// (With a seed of its own: the report depends on no setting.)
+Ending Check::explain(Ending ending) {
+  races_.restore(RaceMode::kExplain);
+  attempt(Schedule::kLockstep, 1, true, 1);
+  ending.failure += races_.race.explanation();
+  return ending;
+}
+
+// Either the launch has failed, or its blocks wait for each other.
+Ending Check::run_unordered(const Ending& first) {
   if (!first.failed() && fits_at_once_ && settings().more_workers) {
     return look_for_races_of_residents(true);
   }
   races_.restore(RaceMode::kOrder);
   if (!first.failed()) return run_unchecked(workers_);
-  if (workers_ > 1) {
-    ending = run_unchecked(1);
-    if (ending.failed()) return ending;
-  }
-  return first;
+  const Ending ending = workers_ > 1 ? run_unchecked(1) : first;
+  return ending.failed() ? ending : first;
 }
 
 // Runs grids that are resident together, in the order of the settings, on which it depends what
@@ -293,9 +334,9 @@ LastKernel last_kernel;
 
 // Runs the launch, and whatever else is needed to say whether it is right.
 Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
-                   const Run& run, GlobalRaces& races) {
+                   const RunOnce& run_once, GlobalRaces& races) {
   const bool fits_at_once = grids.size() == 1 && count_of(grids[0]->grid) <= kMaxResidentBlocks;
-  Check check(run, workers, fits_at_once, races);
+  Check check(run_once, workers, fits_at_once, races);
   const Ending ending = resident ? check.look_for_races_of_residents() : check.look_for_races();
   for (const Grid* const grid : grids) {
     checked_launches[grid->kernel] = ending.failed() ? "" : sizes_of(*grid);
@@ -312,7 +353,7 @@ void forget_last_kernel() {
 }
 
 Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
-                   const Run& run) {
+                   const RunOnce& run_once) {
   // (A profile costs enough where the kernel has been checked without one.)
   const bool is_checked = is_instrumented() && settings().check_races &&
                           (!profile_active() || active_recorder() ||
@@ -331,13 +372,13 @@ Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigne
     if (grids.front()->may_start_early && before.stream == stream) {
       races->previous = before.races.get();
     }
-    ending = run_checked(grids, resident, workers, run, *races);
+    ending = run_checked(grids, resident, workers, run_once, *races);
     races->previous = nullptr;
     races->forget_contents();
     const std::lock_guard lock(last_kernel_mutex);
     if (!resident) last_kernel = {stream, std::move(races)};
   } else {
-    ending = run({}, workers);
+    ending = run_once({}, workers);
   }
   if (ending.failed()) {
     publish_report(ending.failure);
