@@ -41,7 +41,7 @@ struct Settings {
   int compiled_for = 90;           // compute capability that cudaFuncGetAttributes() names
   bool late_streams = false;       // see runtime.hpp
   bool late_peer_stores = false;   // see cooperative.hpp
-  double spin_limit_seconds = 10;  // a block that only polls for longer is a deadlock
+  double spin_limit_seconds = 10;  // deadlock: a block changes memory for longer, without progress
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
   bool check_uninitialised = true;  // reads of global or shared memory that was never written
   // Races on shared memory, and on global memory within a launch; undefined results of shuffles.
