@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <ext/pb_ds/assoc_container.hpp>
 
-#include "simt/internal.hpp"
+#include "simt/lanes.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 namespace {

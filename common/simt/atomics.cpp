@@ -4,9 +4,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "simt/block.hpp"
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
-#include "simt/internal.hpp"
 
 namespace simt {
 namespace {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kIdlePasses = 8, kIdleVisits = 3;  // of a block, before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
-constexpr std::uint64_t kHeldDraws = 32;  // for so many another block is held back
+constexpr std::uint64_t kHeldNumbers = 32;  // random ones, before another block is held back
 
 }  // namespace
 
@@ -103,8 +103,8 @@ std::string Gang::name_of(unsigned number) const {
   return grids_.size() == 1 ? name : name + " of device " + std::to_string(grid.device);
 }
 
-std::uint64_t Gang::draw() {
-  return mix64(settings().seed * kGoldenGamma + ++draws_);
+std::uint64_t Gang::random() {
+  return mix64(settings().seed * kGoldenGamma + ++random_numbers_);
 }
 
 // With every fourth seed one block, another now and then, waits while any other can go on: what it
@@ -112,7 +112,7 @@ std::uint64_t Gang::draw() {
 const Gang::Seat* Gang::held_back() const {
   const std::uint64_t seed = settings().seed;
   if (seed % 4 != 0 || live_ < 2 || idle_passes_ > live_) return nullptr;
-  const Seat& seat = seats_[mix64(seed + draws_ / kHeldDraws) % seats_.size()];
+  const Seat& seat = seats_[mix64(seed + random_numbers_ / kHeldNumbers) % seats_.size()];
   return seat.done ? nullptr : &seat;
 }
 
@@ -120,7 +120,7 @@ unsigned Gang::next_after(unsigned seat) {
   const auto count = static_cast<unsigned>(seats_.size());
   if (schedule_ == Schedule::kRandom) {
     const Seat* const held = held_back();
-    auto nth = static_cast<unsigned>(draw() % (live_ - (held ? 1 : 0)));
+    auto nth = static_cast<unsigned>(random() % (live_ - (held ? 1 : 0)));
     for (unsigned i = 0;; ++i) {
       if (!seats_[i].done && &seats_[i] != held && nth-- == 0) return i;
     }
@@ -136,8 +136,8 @@ bool Gang::pass(unsigned number, bool progressed) {
   if (has_ended()) return false;
   if (grids_[seat.grid].failed()) return fail(grids_[seat.grid].ending()), false;
   for (std::size_t i = late_.size(); i-- > 0;) {
-    if (draw() % 4 != 0) continue;
-    std::swap(late_[i], late_[i + draw() % (late_.size() - i)]);
+    if (random() % 4 != 0) continue;
+    std::swap(late_[i], late_[i + random() % (late_.size() - i)]);
     show(i);
     progressed = true;
   }
@@ -228,7 +228,7 @@ bool Gang::precedes(const LateStore& store, const Lane& lane) const {
          (store.lane->warp == lane.warp && store.syncs < lane.block->warp_of(lane).syncs);
 }
 
-void Gang::order(const Lane& lane, Scope scope) {
+void Gang::fence(const Lane& lane, Scope scope) {
   const std::size_t own = seats_[lane.block->seat()].grid;
   const int device = grids_[own].grid().device;
   for (std::size_t i = late_.size(); i-- > 0;) {
@@ -282,7 +282,7 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire, Scop
   lane.seen = value;
   if (acquire) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    lane.block->observer().fence(lane, scope);
+    lane.block->observer().races.fence(lane, scope);
   }
   return value;
 }
@@ -291,12 +291,12 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
                   Scope scope) noexcept {
   Lane& lane = *current_lane;
   const std::uintptr_t place = address_of(address);
-  if (release) lane.block->observer().fence(lane, scope);
+  if (release) lane.block->observer().races.fence(lane, scope);
   announce(lane, place, size, Access::kStore, scope, SIMT_CALLER());
   if (Recorder* const recorder = active_recorder()) recorder->finish_store(value);
   Gang* const gang = lane.block->gang();
   if (gang && release) {
-    gang->order(lane, scope);
+    gang->fence(lane, scope);
     lane.block->yield(lane);
   }
   lane.polls = 0;
@@ -324,7 +324,7 @@ void grid_sync() noexcept {
   }
   block.barrier(lane, Barrier::kPlain, 0);
   if (lane.thread.x == 0 && lane.thread.y == 0 && lane.thread.z == 0) {
-    block.observer().grid_arrives();
+    block.observer().races.grid_arrives();
     const std::uint64_t generation = gang->arrive(block.seat());
     block.changed();
     lane.at_grid_barrier = true;
@@ -334,7 +334,7 @@ void grid_sync() noexcept {
     }
     lane.at_grid_barrier = false;
     block.changed();
-    block.observer().grid_synchronized();
+    block.observer().races.grid_synchronized();
   }
   lane.pc = pc;
   block.barrier(lane, Barrier::kPlain, 0);

@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 
 namespace simt {
 
@@ -54,7 +54,7 @@ class Gang {
   // Makes late stores of the block to any of these bytes visible.
   void forward(unsigned seat, std::uintptr_t address, unsigned size);
   // A fence or a release by `lane`.
-  void order(const Lane& lane, Scope scope);
+  void fence(const Lane& lane, Scope scope);
   // Of the block at `seat`, in a report.
   std::string name_of(unsigned seat) const;
 
@@ -106,7 +106,7 @@ class Gang {
   bool has_ended() const;
   void show(std::size_t which);
   bool precedes(const LateStore& store, const Lane& lane) const;
-  std::uint64_t draw();
+  std::uint64_t random();
   const Seat* held_back() const;
   unsigned next_after(unsigned seat);
   void note_progress();
@@ -121,7 +121,7 @@ class Gang {
   std::vector<LateStore> late_;
   unsigned live_ = 0;
   std::uint64_t idle_passes_ = 0;
-  std::uint64_t draws_ = 0;
+  std::uint64_t random_numbers_ = 0;  // that have been drawn
   Ending ending_;
 };
 

@@ -15,9 +15,9 @@
 #include <thread>
 #include <tuple>
 
+#include "simt/block.hpp"
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
-#include "simt/internal.hpp"
 #include "simt/random.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -255,7 +255,7 @@ void Block::fiber_main() {
 void Block::enter(Lane& lane) {
   lane.state = Lane::State::kRunning;
   current_lane = &lane;
-  current_trail = observer_.trail(lane);
+  current_trail = observer_.count.trail(lane);
   thread_index = lane.thread;
 }
 
@@ -360,11 +360,11 @@ void Block::start_grid(GridState& state) {
 }
 
 void Block::end_grid() {
-  if (observer_.counting()) {
-    if (state_->failed()) observer_.line_up(running_warp_);
-    observer_.end_grid();
+  if (observer_.count.counting()) {
+    if (state_->failed()) observer_.count.line_up(running_warp_);
+    observer_.count.end_grid();
   }
-  observer_.end_races();
+  observer_.races.end_grid();
 #ifdef SIMT_ADDRESS_SANITIZER
   // Lanes may have been left where they stood.
   if (state_->failed()) __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
@@ -410,10 +410,10 @@ void Block::run_lanes(std::uint64_t block_number) {
         continue;
       }
       running_warp_ = w;
-      const std::uint64_t requests_before = observer_.requests_of(w);
+      const std::uint64_t requests_before = observer_.count.requests_of(w);
       ran |= run_warp(warps_[w]);
       if (state_->failed()) return;
-      warps_[w].busy = observer_.requests_of(w) - requests_before;
+      warps_[w].busy = observer_.count.requests_of(w) - requests_before;
     }
     try_release_barrier();
     if (state_->failed()) return;
@@ -436,7 +436,7 @@ void Block::run_lanes(std::uint64_t block_number) {
       return;
     }
   }
-  observer_.end_block();
+  observer_.count.end_block();
 }
 
 // After a round in which lanes of the block have polled memory: lets other blocks go on if nothing
@@ -499,7 +499,7 @@ bool Block::run_warp(Warp& warp) {
   } while (
       release_accesses(&lanes_[warp.first_lane], warp) ||
       (meet(warp) && state_->schedule != Schedule::kTurns && !std::exchange(warp.drew, false)));
-  if (ran && observer_.counting()) observer_.line_up(warp.first_lane / kWarpSize);
+  if (ran && observer_.count.counting()) observer_.count.line_up(warp.first_lane / kWarpSize);
   return ran;
 }
 
@@ -580,11 +580,11 @@ bool Block::meet(Warp& warp) {
     complete(warp, completed);
   }
   // All that run on meet in one place: what comes before it and after it is counted apart.
-  if (observer_.counting() && completed && completed == warp.live) {
+  if (observer_.count.counting() && completed && completed == warp.live) {
     const void* const pc = lanes[std::countr_zero(completed)].pc;
     unsigned rest = completed;
     while (rest && lanes[std::countr_zero(rest)].pc == pc) rest &= rest - 1;
-    if (!rest) observer_.line_up(warp.first_lane / kWarpSize);
+    if (!rest) observer_.count.line_up(warp.first_lane / kWarpSize);
   }
   return completed != 0;
 }
@@ -668,8 +668,8 @@ void Block::set_results(Warp& warp, unsigned mask) {
   switch (kind) {
     case Collective::kSyncWarp:
       ++warp.syncs;
-      return observer_.warp_synchronized(warp.first_lane / kWarpSize, mask,
-                                         std::popcount(mask) == static_cast<int>(warp.lanes));
+      return observer_.races.warp_synchronized(warp.first_lane / kWarpSize, mask,
+                                               std::popcount(mask) == static_cast<int>(warp.lanes));
     case Collective::kShuffle:
     case Collective::kShuffleUp:
     case Collective::kShuffleDown:
@@ -739,7 +739,7 @@ void Block::complete(Warp& warp, unsigned mask) {
     lanes[id].state = Lane::State::kReady;
     lanes[id].pc = first.pc;
     lanes[id].be_where(first);
-    observer_.complete(lanes[id]);
+    observer_.count.complete(lanes[id]);
   });
   warp.pending &= ~mask;
 }
@@ -842,7 +842,7 @@ void Block::polled(Lane& lane, const void* pc, const void* word, std::uint64_t v
                    unsigned bytes) {
   // (What is counted does not depend on the order of lanes. Blocks that take turns have the turns
   // of a lane that polls drawn from the seed, too.)
-  if (observer_.counting() || gang_) return polled(lane, pc);
+  if (observer_.count.counting() || gang_) return polled(lane, pc);
   if (++lane.polls < 2) return;
   lane.unchanged = word;
   lane.unchanged_value = value;
@@ -857,7 +857,7 @@ void Block::polled(Lane& lane, const void* pc, const void* word, std::uint64_t v
 // wait. So a lane that comes to a counter again lets the other lanes run first, and its warp the
 // other warps. (Not while a profile is taken.)
 void Block::draw(Lane& lane, const void* address, const void* pc) {
-  if (observer_.counting() || lane.draws == kMaxDraws) return;
+  if (observer_.count.counting() || lane.draws == kMaxDraws) return;
   const auto word = static_cast<std::uint32_t>(address_of(address) / 4);
   const std::uint32_t mark = word | 1u << 31;  // never that of none
   if (std::exchange(lane.updated[word % 4], mark) != mark) return;
@@ -1028,15 +1028,15 @@ long long nanoseconds() noexcept {
 }
 
 void acquire(Scope scope) noexcept {
-  current_lane->block->observer().fence(*current_lane, scope);
+  current_lane->block->observer().races.fence(*current_lane, scope);
 }
 
 void fence(Scope scope) noexcept {
   Lane& lane = *current_lane;
   lane.pc = SIMT_CALLER();
   Block::settle(lane);
-  lane.block->observer().fence(lane, scope);
-  if (Gang* const gang = lane.block->gang()) gang->order(lane, scope);
+  lane.block->observer().races.fence(lane, scope);
+  if (Gang* const gang = lane.block->gang()) gang->fence(lane, scope);
   lane.block->yield(lane);
 }
 

@@ -11,8 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "simt/internal.hpp"
-#include "simt/shared_memory.hpp"
+#include "simt/block.hpp"
 
 extern "C" {
 const void* simt_site = nullptr;

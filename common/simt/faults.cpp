@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 
 // The program's own code, without libraries (names of the linker).
 extern "C" const char __executable_start, etext;
@@ -22,7 +22,7 @@ struct sigaction previous_actions[std::size(kSignals)];
 
 // Instead of what `lane` was executing at `pc`, and on its stack, of which nothing is needed.
 [[noreturn]] void report_fault(Lane* lane, Fault fault, const void* pc, std::uintptr_t address) {
-  lane->block->observer().reject_fault(*lane, fault, pc, address);
+  lane->block->observer().check.reject_fault(*lane, fault, pc, address);
 }
 
 Fault fault_of(const siginfo_t& info) {

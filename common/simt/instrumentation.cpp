@@ -4,7 +4,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 
 namespace simt {
 namespace {
@@ -82,7 +82,7 @@ struct simt_access_outside {
 void __ubsan_handle_type_mismatch_v1(const simt_access_outside* access, const void*) {
   simt::Lane* const lane = simt::current_lane;
   if (!lane) return;
-  lane->block->observer().reject_outside(*lane, access->is_store == 1, SIMT_CALLER());
+  lane->block->observer().check.reject_outside(*lane, access->is_store == 1, SIMT_CALLER());
 }
 #endif
 

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <thread>
 
+#include "simt/block.hpp"
 #include "simt/cooperative.hpp"
-#include "simt/internal.hpp"
 #include "simt/random.hpp"
 
 // --- Threads of the host ------------------------------------------------------------------------

@@ -10,8 +10,7 @@
 #include <limits>
 #include <mutex>
 
-#include "simt/internal.hpp"
-#include "simt/profile.hpp"
+#include "simt/block.hpp"
 
 namespace simt {
 namespace {
@@ -134,10 +133,28 @@ CacheModel* profile_caches() {
   return caches.get();
 }
 
-void Observer::end_block() {
+void AccessCount::start(const GridState& state, unsigned threads, std::deque<Tally>& tallies) {
+  grid_ = &state.grid();
+  tallies_ = &tallies;
+  warps_.resize((threads + kWarpSize - 1) / kWarpSize);
+  lane_work_.resize(threads);
+  kernel_.shared_bytes = static_shared_bytes(grid_->kernel) + grid_->dynamic_shared_bytes;
+  counting_ = profile_active() && !state.is_replay;
+  caches_ = counting_ ? profile_caches() : nullptr;
+  recorder_ = counting_ ? active_recorder() : nullptr;
+  if (caches_) caches_->start_grid(threads, kernel_.shared_bytes);
+}
+
+void AccessCount::start_block(std::uint64_t number) {
+  block_ = number;
+  if (number == 0) kernel_.launches = 1;
+  if (caches_) caches_->start_block();
+}
+
+void AccessCount::end_block() {
   if (!counting_) return;
   std::uint64_t requests = 0;
-  for (Warp& warp : warps_) {
+  for (WarpCount& warp : warps_) {
     if (warp.item_begin > 0) kernel_.drawers.add(warp.requests);
     end_item(warp);
     warp.item_begin = 0;
@@ -148,20 +165,12 @@ void Observer::end_block() {
   for (std::uint64_t& work : lane_work_) kernel_.lanes.add(std::exchange(work, 0));
 }
 
-void Observer::end_item(Warp& warp) {
+void AccessCount::end_item(WarpCount& warp) {
   kernel_.longest_item = std::max(kernel_.longest_item, warp.requests - warp.item_begin);
   warp.item_begin = warp.requests;
 }
 
-void Observer::note_draw(const void* pc, unsigned size, bool merges) {
-  if (!counting_) return;
-  if (Tally* const tally = find_instruction(pc, size, Access::kAtomic).tally) {
-    tally->draws = true;
-    tally->merges = merges;
-  }
-}
-
-void Observer::end_grid() {
+void AccessCount::end_grid() {
   const std::lock_guard lock(profile_mutex);
   if (caches_) kernel_.dram_write_sectors = caches_->take_written(false);
   for (const auto& [address, lanes] : atomics_) {
@@ -172,7 +181,7 @@ void Observer::end_grid() {
   }
   if (!profile.kernels.contains(grid_->kernel)) profile.order.push_back(grid_->kernel);
   profile.kernels[grid_->kernel] += kernel_;
-  for (const Tally& tally : tallies_) {
+  for (const Tally& tally : *tallies_) {
     if (!tally.counted) continue;
     const bool is_texture = tally.access == Access::kTexture;
     const AccessKey key{grid_->kernel, *tally.array, tally.space,
@@ -183,11 +192,11 @@ void Observer::end_grid() {
 
 // --- Lining up ----------------------------------------------------------------------------------
 
-void Observer::line_up(unsigned warp) {
+void AccessCount::line_up(unsigned warp) {
   constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
   // Of the lanes that have a trail: where they are, and where on it.
   std::uint32_t places[kWarpSize];
-  const Step* steps[kWarpSize];
+  const TrailEntry* entries[kWarpSize];
   unsigned ids[kWarpSize];
   unsigned lanes = 0;
   for (unsigned id = 0; id < kWarpSize; ++id) {
@@ -195,10 +204,10 @@ void Observer::line_up(unsigned warp) {
     if (trail.empty()) continue;
     trail.push_back({kNowhere, 0, 0});
     places[lanes] = trail.front().place;
-    steps[lanes] = trail.data();
+    entries[lanes] = trail.data();
     ids[lanes++] = id;
   }
-  if (recorder_ && lanes > 0) recorder_->start_lining_up(*grid_, grid_block_, warp);
+  if (recorder_ && lanes > 0) recorder_->start_lining_up(*grid_, block_, warp);
   const unsigned all = lanes == kWarpSize ? ~0u : (1u << lanes) - 1;
   std::uint32_t differ = 1;  // 0: all are at the same place, as mostly
   while (lanes > 0) {
@@ -210,25 +219,25 @@ void Observer::line_up(unsigned warp) {
       for (unsigned i = 0; i < lanes; ++i) together |= (places[i] == place ? 1u : 0u) << i;
     }
     if (place == kNowhere) break;
-    if (!steps[std::countr_zero(together)]->tally) touched_.mask = 0;  // a basic block begins
+    if (!entries[std::countr_zero(together)]->tally) touched_.mask = 0;  // a basic block begins
     differ = together ^ all;
     // One instruction may reach several arrays: each gets a request of its own.
     while (together) {
-      const std::uint32_t tally = steps[std::countr_zero(together)]->tally;
+      const std::uint32_t tally = entries[std::countr_zero(together)]->tally;
       std::uintptr_t addresses[kWarpSize];
       unsigned mask = 0;
       for (unsigned rest = together; rest; rest &= rest - 1) {
         const auto i = static_cast<unsigned>(std::countr_zero(rest));
-        const Step& step = *steps[i];
-        if (step.tally != tally) continue;
-        addresses[ids[i]] = step.address;
+        const TrailEntry& entry = *entries[i];
+        if (entry.tally != tally) continue;
+        addresses[ids[i]] = entry.address;
         mask |= 1u << ids[i];
         together &= ~(1u << i);
-        places[i] = (++steps[i])->place;
+        places[i] = (++entries[i])->place;
         differ |= places[i] ^ places[0];
       }
       if (tally) {
-        count(tallies_[tally - 1], addresses, mask, warp);
+        request((*tallies_)[tally - 1], addresses, mask, warp);
       } else if (recorder_) {
         recorder_->step(reinterpret_cast<const void*>(executable_begin + place), mask);
       }
@@ -239,8 +248,8 @@ void Observer::line_up(unsigned warp) {
 }
 
 // Counts one request of the lanes in `mask`. A trace has what the request alone adds.
-void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
-                     unsigned warp) {
+void AccessCount::request(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
+                          unsigned warp) {
   if (!recorder_ || tally.space == Space::kNone) {
     count(tally, addresses, mask, warp, nullptr);
   } else {
@@ -254,8 +263,8 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
 }
 
 // `own`: counts what the caches lack of this request alone, if it is not null.
-void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
-                     unsigned warp, AccessCounts* own) {
+void AccessCount::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
+                        unsigned warp, AccessCounts* own) {
   AccessCounts& counts = tally.counts;
   ++counts.requests;
   const auto lanes = static_cast<unsigned>(std::popcount(mask));

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 #include "simt/runtime.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER

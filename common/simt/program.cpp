@@ -9,7 +9,8 @@
 #include <fstream>
 #include <set>
 
-#include "simt/internal.hpp"
+#include "simt/lanes.hpp"
+#include "simt/memory.hpp"
 
 namespace simt {
 namespace {

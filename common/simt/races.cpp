@@ -7,7 +7,7 @@
 #include <set>
 #include <shared_mutex>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 
 namespace simt {
 
@@ -120,6 +120,108 @@ void GlobalRaces::forget_contents() {
   }
 }
 
+// --- A block's accesses -------------------------------------------------------------------------
+
+void RaceCheck::start(GridState& state, unsigned threads, const std::deque<Tally>& tallies) {
+  state_ = &state;
+  races_ = state.races;
+  mode_ = races_ ? races_->mode : RaceMode::kOverlook;
+  resident_ = state.resident;
+  counted_ = profile_active() && !state.is_replay;
+  tallies_ = &tallies;
+  intervals_.resize((threads + kWarpSize - 1) / kWarpSize);
+  if (mode_ == RaceMode::kOrder || mode_ == RaceMode::kExplain) clocks_.resize(intervals_.size());
+}
+
+void RaceCheck::start_block(std::uint64_t id) {
+  block_ = id;
+  ++epoch_;
+  interval_ = barrier_ = 0;
+  std::fill(intervals_.begin(), intervals_.end(), 0);
+  for (auto& [begin, region] : shared_) region.forget_order();
+  updates_.clear();
+  common_ = {};
+  learnt_.clear();
+}
+
+void RaceCheck::watch(Tally& tally) {
+  const Unobserved unobserved;
+  const std::size_t bytes = tally.end - tally.begin;
+  if (tally.space == Space::kShared) {
+    if (!races_) return;
+    tally.region = &shared_[tally.begin];
+    return tally.region->begin_cells(tally.begin, bytes, tally.size);
+  }
+  const bool writes = tally.access == Access::kStore || tally.access == Access::kAtomic;
+  if (races_ && (writes || GlobalRaces::is_watched(tally.pc))) {
+    tally.region = races_->touch(tally.begin, bytes, tally.size, writes, tally.written);
+  }
+  if (mode_ != RaceMode::kFilter || !writes || counted_) return;
+  for (const Tally& other : *tallies_) {
+    if (!other.is_global() || other.region || other.begin != tally.begin) continue;
+    races_->read_unwatched(other.pc, other.begin);
+    races_->must_begin_again = true;
+  }
+}
+
+void RaceCheck::end_grid() {
+  if (!races_) return;
+  for (const Tally& tally : *tallies_) {
+    if (tally.is_global() && !tally.region) races_->read_unwatched(tally.pc, tally.begin);
+  }
+}
+
+void RaceCheck::look(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  if (mode_ == RaceMode::kFilter) {
+    filter(lane, tally, address);
+  } else if (mode_ == RaceMode::kOrder) {
+    compare_with_earlier(lane, tally, address);
+  } else if (mode_ == RaceMode::kExplain) {
+    explain(lane, tally, address);
+  }
+}
+
+// The kernel may start before the previous one has completed, and `lane` has not waited for that.
+void RaceCheck::compare_with_previous(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  if (tally.space == Space::kShared) return;
+  const Unobserved unobserved;
+  const GlobalRaces& previous = *races_->previous;
+  const char* const did =
+      previous.conflict_with(tally.begin, address - tally.begin, tally.size, tally.access);
+  if (!did) return;
+  lane.block->fail(lane,
+                   fmt::format("race: {}, which the previous kernel, {}, {}, before it waits by "
+                               "cudaGridDependencySynchronize()",
+                               tally.describe(address), kernel_name(previous.kernel), did),
+                   tally.pc);
+}
+
+void RaceCheck::meet(const Lane& lane, const void* pc) {
+  if (mode_ != RaceMode::kExplain) return;
+  if (Race::Thread* const thread = racing_thread(lane)) ++thread->barriers[pc];
+}
+
+void RaceCheck::warp_synchronized(unsigned warp, unsigned mask, bool all) {
+  if (!is_instrumented()) return;
+  if (all) intervals_[warp] = ++interval_;
+  if (clocks_.empty()) return;
+  std::array<Steps, kWarpSize>& known = clocks_[warp];
+  Steps joined = {};
+  for_each_lane(mask, [&](unsigned id) {
+    for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], known[id][i]);
+  });
+  for_each_lane(mask, [&](unsigned id) { known[id] = joined; });
+  if (mode_ == RaceMode::kOrder) join_warp(warp, mask);
+}
+
+void RaceCheck::block_synchronized() {
+  ++epoch_;
+  barrier_ = ++interval_;
+  std::fill(intervals_.begin(), intervals_.end(), barrier_);
+  for (const auto& [thread, learnt] : learnt_) common_.meet(learnt);
+  learnt_.clear();
+}
+
 // --- The filter ---------------------------------------------------------------------------------
 
 namespace {
@@ -143,11 +245,6 @@ bool conflict(std::uint64_t earlier, std::uint64_t kind) {
   if ((earlier | kind) & kWrites) return true;
   if (kind & kReads) return earlier & kStrong;
   return earlier & kReads || (earlier & kind & kStrongWrites);
-}
-
-// A load on the path for what the launch does not write.
-bool is_read_only(Access access, Strength strength) {
-  return access == Access::kTexture || strength == Strength::kReadOnly;
 }
 
 Kind kind_of(Access access, Strength strength) {
@@ -211,14 +308,13 @@ bool is_unordered(std::uint64_t cell) {
 
 }  // namespace
 
-void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t address) {
+void RaceCheck::filter(const Lane& lane, const Tally& tally, std::uintptr_t address) {
   const bool shared = tally.space == Space::kShared;
   const std::uint64_t kinds = kinds_of(kind_of(tally.access, tally.strength));
-  const bool read_only = is_read_only(tally.access, tally.strength);
   // (For threads of other blocks an atomic operation of block scope is a plain one.)
-  const CellUpdate update{block_number_ + 1,
+  const CellUpdate update{block_ + 1,
                           lane.number(),
-                          std::min<std::uint64_t>(warps_[lane.warp].interval, kLastInterval),
+                          std::min<std::uint64_t>(intervals_[lane.warp], kLastInterval),
                           std::min<std::uint64_t>(barrier_, kLastInterval),
                           kinds,
                           tally.strength == Strength::kBlock ? kWrites : kinds,
@@ -230,7 +326,7 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
   for (std::size_t c = first; c <= last; ++c) {
     const std::atomic_ref<std::uint64_t> cell(cells[c]);
     std::uint64_t old = cell.load(std::memory_order_relaxed), now = update(old);
-    if (read_only && old & (kWrites | kStrong)) now = kMayRace;
+    if (tally.is_load_only() && old & (kWrites | kStrong)) now = kMayRace;
     if (shared && now != kMayRace && is_unordered(now)) {
       state_->remark(tally.pc, Remark::kVolatile);
     }
@@ -356,11 +452,11 @@ void Knowledge::meet(const Knowledge& other) {
   add(told_all, other.told_all);
 }
 
-Knowledge& Observer::knowledge(const Lane& lane) {
+Knowledge& RaceCheck::knowledge(const Lane& lane) {
   return learnt_.try_emplace(lane.number(), common_).first->second;
 }
 
-void Observer::join_warp(unsigned warp, unsigned mask) {
+void RaceCheck::join_warp(unsigned warp, unsigned mask) {
   Knowledge joined = common_;
   bool any = false;
   for_each_lane(mask, [&](unsigned id) {
@@ -372,24 +468,24 @@ void Observer::join_warp(unsigned warp, unsigned mask) {
   if (any) for_each_lane(mask, [&](unsigned id) { learnt_[warp * kWarpSize + id] = joined; });
 }
 
-void Observer::grid_arrives() {
+void RaceCheck::grid_arrives() {
   if (mode_ == RaceMode::kOrder) add(resident_->known[phase_ % 2], common_.known);
 }
 
-void Observer::grid_synchronized() {
+void RaceCheck::grid_synchronized() {
   if (mode_ == RaceMode::kOrder) add(common_.known, resident_->known[phase_ % 2]);
   ++phase_;
 }
 
-void Observer::fence(Lane& lane, Scope scope) {
+void RaceCheck::fence(Lane& lane, Scope scope) {
   if (mode_ != RaceMode::kOrder) return;
   const Moment now = next_step(lane);
   knowledge(lane).fence(clock_of(now, clocks_[lane.warp][lane.id]), scope != Scope::kBlock);
 }
 
 // `lane` reads a word that was written with `release`.
-void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& release,
-                       bool block_only, bool weak) {
+void RaceCheck::acquire(const Lane& lane, const std::shared_ptr<const Release>& release,
+                        bool block_only, bool weak) {
   Knowledge& own = knowledge(lane);
   std::tuple read(release, block_only, weak);
   if (own.read == read) return;
@@ -398,14 +494,14 @@ void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& r
   if (!block_only) {
     add(!weak ? own.unfenced : same_grid ? own.from_others : own.from_grid, release->all);
   }
-  const auto told = release->blocks.find(block_number_);
+  const auto told = release->blocks.find(block_);
   if (told != release->blocks.end()) add(weak ? own.pending : own.known, told->second);
 }
 
 // What `lane` tells those who read what it is about to write, beside what `before` tells. Null if
 // that is nothing.
-std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_only,
-                                                 const std::shared_ptr<const Release>& before) {
+std::shared_ptr<const Release> RaceCheck::release(const Lane& lane, bool block_only,
+                                                  const std::shared_ptr<const Release>& before) {
   const auto own = learnt_.find(lane.number());
   const Knowledge& knows = own == learnt_.end() ? common_ : own->second;
   if (!knows.told_block) return before;
@@ -414,9 +510,9 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
   if (!block_only) add(release.all, knows.told_all);
   // (Where blocks run one after the other, those of others have ended.)
   if (!resident_) {
-    std::erase_if(release.blocks, [&](const auto& of) { return of.first != block_number_; });
+    std::erase_if(release.blocks, [&](const auto& of) { return of.first != block_; });
   }
-  add(release.blocks[block_number_], knows.told_block);
+  add(release.blocks[block_], knows.told_block);
   return std::make_shared<const Release>(std::move(release));
 }
 
@@ -491,8 +587,8 @@ void Word::forget_loads(const Moment& thread) {
 
 // --- Happens-before -----------------------------------------------------------------------------
 
-Moment Observer::next_step(const Lane& lane) {
-  return {.block = block_number_,
+Moment RaceCheck::next_step(const Lane& lane) {
+  return {.block = block_,
           .phase = phase_,
           .epoch = epoch_,
           .step = ++step_of(lane),
@@ -501,8 +597,8 @@ Moment Observer::next_step(const Lane& lane) {
 }
 
 // Whether `moment` is over for `lane`, by program order, barriers and __syncwarp.
-bool Observer::is_over(const Moment& moment, const Lane& lane) const {
-  if (moment.block != block_number_) {
+bool RaceCheck::is_over(const Moment& moment, const Lane& lane) const {
+  if (moment.block != block_) {
     return resident_ && moment.grid == resident_->number && moment.phase < phase_;
   }
   if (moment.epoch != epoch_) return true;
@@ -513,7 +609,7 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
 // Whether `lane` has seen the last atomic operation on the word, or comes after a thread that has.
 // Atomic operations on a word are ordered with those before them: what happens after the last one
 // happens after all. (A volatile load and store one after the other are no update.)
-bool Observer::saw_last_write(const Word& word, Kind kind, const Lane& lane) const {
+bool RaceCheck::saw_last_write(const Word& word, Kind kind, const Lane& lane) const {
   const bool by_update = kind == Kind::kStrongWrite;
   const auto is_one = [&](const WordAccess& a) {
     return a.version == word.version && (by_update ? a.updates() : a.is_strong()) &&
@@ -531,9 +627,9 @@ bool Observer::saw_last_write(const Word& word, Kind kind, const Lane& lane) con
 
 // Compares an access to a word with earlier ones. A race ends the launch, unless one of the two is
 // a load that may still be checked by atomicCAS.
-void Observer::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
-                       const WordAccess& access, const Word& word,
-                       const std::vector<WordAccess>& earlier) {
+void RaceCheck::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
+                        const WordAccess& access, const Word& word,
+                        const std::vector<WordAccess>& earlier) {
   const auto own = learnt_.find(lane.number());
   const Knowledge& knows = own == learnt_.end() ? common_ : own->second;
   for (const WordAccess& a : earlier) {
@@ -566,7 +662,7 @@ void Observer::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
 }
 
 // Compares the access with those before it, and orders the lane after what it reads.
-void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
+void RaceCheck::compare_with_earlier(Lane& lane, const Tally& tally, std::uintptr_t address) {
   const bool is_atomic = tally.access == Access::kAtomic;
   WordAccess access{next_step(lane), tally.pc};
   access.kind = kind_of(tally.access, tally.strength);
@@ -594,7 +690,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
       word.forget_loads(access.at);
     }
     if (!access.is_strong() && word.is_updated_beside(access.at)) races_->relied_on_order = true;
-    if (is_read_only(tally.access, tally.strength)) reject_read_only(lane, tally, address, word);
+    if (tally.is_load_only()) reject_load_only(lane, tally, address, word);
     if (!access.reads_only()) {
       word.may_be_stale = tally.region->is_cached_beside(w, access.at.block);
     }
@@ -611,17 +707,17 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
 }
 
 // A load by __ldg() or through a texture of what the launch has written.
-void Observer::reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t address,
-                                const Word& word) {
+void RaceCheck::reject_load_only(Lane& lane, const Tally& tally, std::uintptr_t address,
+                                 const Word& word) {
   if (word.writes.empty()) return;
   const Unobserved unobserved;
   const WordAccess& write = word.writes.back();
-  const bool own_block = write.at.block == block_number_;
+  const bool own_block = write.at.block == block_;
   lane.block->fail(
       lane,
       fmt::format("{} {}, which {} {}{} in the same launch: this load is for what no thread of the "
                   "launch writes, and may find an older value",
-                  describe_access(tally, address),
+                  tally.describe(address),
                   tally.access == Access::kTexture ? "through a texture" : "by __ldg()",
                   own_block ? lane.block->name_of_thread(write.at.thread)
                             : lane.block->name_of_block(write.at.block),
@@ -629,9 +725,9 @@ void Observer::reject_read_only(Lane& lane, const Tally& tally, std::uintptr_t a
       tally.pc);
 }
 
-Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
-                         std::uintptr_t address) const {
-  const bool own_block = other.at.block == block_number_;
+Race RaceCheck::race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
+                          std::uintptr_t address) const {
+  const bool own_block = other.at.block == block_;
   const auto thread = [&](std::uint64_t block, unsigned number) {
     const std::string of = own_block ? "" : " of " + lane.block->name_of_block(block);
     return Race::Thread{
@@ -641,14 +737,14 @@ Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally&
   race.address = address;
   race.size = tally.size;
   race.shared = tally.space == Space::kShared;
-  race.threads[0] = thread(block_number_, lane.number());
+  race.threads[0] = thread(block_, lane.number());
   race.threads[1] = thread(other.at.block, other.at.thread);
   const char* const did = other.reads_only() ? "read" : other.updates() ? "updated" : "wrote";
-  race.report = lane.block->describe_failure(
-      lane,
-      fmt::format("race: {}, which {} {}{}", describe_access(tally, address), race.threads[1].name,
-                  did, at_line(other.pc)),
-      tally.pc);
+  race.report =
+      lane.block->describe_failure(lane,
+                                   fmt::format("race: {}, which {} {}{}", tally.describe(address),
+                                               race.threads[1].name, did, at_line(other.pc)),
+                                   tally.pc);
   race.missing = !own_block ? ", with no fence and atomic operation that order them"
                  : other.at.thread / kWarpSize == lane.warp
                      ? ", with no __syncwarp or __syncthreads between"
@@ -713,16 +809,16 @@ std::string Race::explanation() const {
 }
 
 // The one of the race's two threads that `lane` is, or null.
-Race::Thread* Observer::racing_thread(const Lane& lane) {
+Race::Thread* RaceCheck::racing_thread(const Lane& lane) {
   for (Race::Thread& thread : races_->race.threads) {
-    if (thread.block == block_number_ && thread.number == lane.number()) return &thread;
+    if (thread.block == block_ && thread.number == lane.number()) return &thread;
   }
   return nullptr;
 }
 
 // While lanes run in lockstep: what the threads of the race do to its word; and whether a lane
 // stores to a word of the array to which another one of its warp has stored, and has not seen that.
-void Observer::explain(const Lane& lane, const Tally& tally, std::uintptr_t address) {
+void RaceCheck::explain(const Lane& lane, const Tally& tally, std::uintptr_t address) {
   Race& race = races_->race;
   const bool stores = tally.access == Access::kStore, is_atomic = tally.access == Access::kAtomic;
   if (race.address - tally.begin >= tally.end - tally.begin) return;

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 
 namespace simt {
 namespace {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "simt/cooperative.hpp"
-#include "simt/internal.hpp"
 #include "simt/random.hpp"
 #include "simt/runtime.hpp"
 
@@ -86,10 +85,10 @@ struct Handles {
   std::map<cudaGraph_t, std::shared_ptr<Nodes>> graphs;
   std::map<cudaGraphExec_t, std::shared_ptr<Nodes>> executables;
   std::uintptr_t next = 1;
-  std::vector<LatePtr> late;  // not done yet
-  std::uint64_t draws = 0;    // with settings().seed == seed, so that the same seed draws the same
-  std::uint64_t seed = 0;
-  std::mutex running;  // late work is done by one thread of the host at a time
+  std::vector<LatePtr> late;         // not done yet
+  std::uint64_t seed = 0;            // of late work's order,
+  std::uint64_t random_numbers = 0;  // and how many have been drawn since it became that
+  std::mutex running;                // late work is done by one thread of the host at a time
 
   template <typename Handle>
   Handle make() {
@@ -176,11 +175,11 @@ cudaError_t finish(const Wanted& wanted) {
           (late->cooperative ? together : next).push_back(late);
         }
       }
-      if (h.seed != settings().seed) h.seed = settings().seed, h.draws = 0;
-      const std::uint64_t draw = mix64(h.seed * kGoldenGamma + ++h.draws);
+      if (h.seed != settings().seed) h.seed = settings().seed, h.random_numbers = 0;
+      const std::uint64_t random = mix64(h.seed * kGoldenGamma + ++h.random_numbers);
       // (With an odd seed, such as the default one, the work that was asked for last.)
       const std::size_t count = std::max<std::size_t>(next.size(), 1);
-      const std::size_t which = h.seed % 2 ? count - 1 : draw % count;
+      const std::size_t which = h.seed % 2 ? count - 1 : random % count;
       next = next.empty() ? together : std::vector{next[which]};
     }
     cudaError_t error = cudaSuccess;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "simt/internal.hpp"
+#include "simt/block.hpp"
 
 namespace simt {
 namespace {
