@@ -125,7 +125,7 @@ void CacheModel::start_block() {
 
 void CacheModel::request(unsigned warp, Access access, const std::uint64_t* sectors, unsigned count,
                          AccessCounts& counts, AccessCounts* own) {
-  Warp& w = warps_[(blocks_ - 1) * warps_per_block_ + warp];
+  WarpRequests& w = warps_[(blocks_ - 1) * warps_per_block_ + warp];
   w.requests.push_back({&counts, own, count, access});
   w.sectors.insert(w.sectors.end(), sectors, sectors + count);
   held_ += count;
@@ -142,7 +142,7 @@ void CacheModel::replay() {
   for (std::size_t i = 0; i < active.size(); ++i) active[i] = i;
   while (!active.empty()) {
     std::erase_if(active, [this](std::size_t i) {
-      Warp& warp = warps_[i];
+      WarpRequests& warp = warps_[i];
       if (warp.next_request == warp.requests.size()) return true;
       serve(*l1_[i / warps_per_block_ % l1_.size()], warp);
       return false;
@@ -153,7 +153,7 @@ void CacheModel::replay() {
   held_ = 0;
 }
 
-void CacheModel::serve(Cache& l1, Warp& warp) {
+void CacheModel::serve(Cache& l1, WarpRequests& warp) {
   const Request& request = warp.requests[warp.next_request++];
   for (std::uint32_t i = 0; i < request.count; ++i) {
     const std::uint64_t sector = warp.sectors[warp.next_sector++];

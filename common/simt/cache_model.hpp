@@ -77,22 +77,22 @@ class CacheModel {
     std::uint32_t count;
     Access access;
   };
-  struct Warp {
+  struct WarpRequests {
     std::vector<Request> requests;
     std::vector<std::uint64_t> sectors;
     std::size_t next_request = 0, next_sector = 0;
   };
   void replay();
-  void serve(Cache& l1, Warp& warp);
+  void serve(Cache& l1, WarpRequests& warp);
 
   const Gpu& gpu_;
   std::unique_ptr<Cache> l2_;
   std::vector<std::unique_ptr<Cache>> l1_;  // a multiprocessor
   unsigned warps_per_block_ = 0;
-  std::size_t wave_blocks_ = 0;  // blocks that the GPU holds at once
-  std::vector<Warp> warps_;      // of the blocks of the wave, one block after the other
-  std::size_t blocks_ = 0;       // in warps_
-  std::size_t held_ = 0;         // sectors in warps_
+  std::size_t wave_blocks_ = 0;      // blocks that the GPU holds at once
+  std::vector<WarpRequests> warps_;  // of the blocks of the wave, one block after the other
+  std::size_t blocks_ = 0;           // in warps_
+  std::size_t held_ = 0;             // sectors in warps_
 };
 
 }  // namespace simt
