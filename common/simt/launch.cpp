@@ -130,10 +130,10 @@ Ending run_blocks(GridState& state, unsigned workers) {
   return state.ending();
 }
 
-// What is known of a run, as bits. kMayRace: it ended, but the filter is suspicious.
+// What is known of a run, as bits. kSuspicious: it ended, but the filter is suspicious.
 using Found = unsigned;
-constexpr Found kNotRun = 1, kRight = 2, kMayRace = 4, kAbandoned = 8, kRace = 16, kFailed = 32,
-                kEnded = kRight | kMayRace, kAny = ~0u;
+constexpr Found kNotRun = 1, kRight = 2, kSuspicious = 4, kAbandoned = 8, kRace = 16, kFailed = 32,
+                kEnded = kRight | kSuspicious, kAny = ~0u;
 // The runs: the first, as the settings say; one with blocks, warps and lanes in order, on one
 // worker; one likewise, with accesses compared; and the last resort.
 enum Run { kFirst, kInOrder, kCompared, kUnordered };
@@ -147,8 +147,8 @@ constexpr struct {
 } kRules[] = {
     {{kAny, kRace | kFailed, kAny}, kInOrder},
     {{kFailed, kNotRun, kAny}, kInOrder},
-    {{kMayRace, kAny, kNotRun}, kCompared},
-    {{kFailed, kMayRace, kNotRun}, kCompared},
+    {{kSuspicious, kAny, kNotRun}, kCompared},
+    {{kFailed, kSuspicious, kNotRun}, kCompared},
     {{kRight, kAny, kNotRun}, kFirst},
     {{kEnded, kAny, kRight}, kCompared},
     {{kEnded, kNotRun, kRace | kFailed}, kInOrder},
@@ -184,7 +184,7 @@ class Check {
     return run_once_({settings().schedule, settings().seed, nullptr, true}, workers);
   }
   Found found(const Ending& ending) const {
-    if (!ending.failed()) return races_.suspicious ? kMayRace : kRight;
+    if (!ending.failed()) return races_.suspicious ? kSuspicious : kRight;
     if (ending.outcome == Outcome::kAbandoned) return kAbandoned;
     return races_.race.address ? kRace : kFailed;
   }
