@@ -139,6 +139,8 @@ ifeq ($(BACKEND),cpu)
   MISSING := $(OUT)/missing
   $(if $(wildcard $(MISSING)),,$(shell mkdir -p $(OUT) && sh $(ROOT)/common/simt/missing.sh $(MISSING)))
   DEVICE_FLAGS += -idirafter $(MISSING)
+  # For one's own kernels and programs found first: the compiler may know a toolkit's headers.
+  $(OUT)/build/mine/%.o: DEVICE_FLAGS += -isystem $(MISSING)
   # Of DWARF 5, addr2line 2.40 names the including file for a function's first lines, up to its first change of file.
   DEVICE_FLAGS += -gdwarf-4 -g1
   ifeq ($(CLANG),)

@@ -79,6 +79,7 @@ preprocessed: $(kernels:.o=.i)
 $(TO)/runner: LINK_FLAGS += $(frames) -Wl,--whole-archive $(KIT)/runner.a -Wl,--no-whole-archive
 $(TO)/runner: $(kernels)
 	$(link)
+$(TO)/%.cu.o $(TO)/%.cu.i: DEVICE_FLAGS += -isystem $(MISSING)
 $(TO)/%.cu.o: $(SOURCES)/%.cu
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(bounds) -include $(KIT)/prelude.hpp -c $< -o $@
 	@[ ! -e $@ ] || objcopy $(foreach name,$(copies),--redefine-sym $(name)=simt_$(name)) $@

@@ -103,7 +103,7 @@ class operations {
                                                memory_order failure) const {
     before(success, scope);
     // (Compared bit by bit, numbers of floating point, too.)
-    using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+    using Bits = ::std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
     const Bits wanted = __builtin_bit_cast(Bits, expected);
     const Bits old =
         simt::atomic_compare_exchange(reinterpret_cast<Bits*>(object()), wanted,

@@ -19,6 +19,7 @@ say Thrust "in kernels there is none, and host code includes it in a file named 
     copy sequence functional inner_product execution_policy; do echo thrust/$part.h; done) \
   thrust/iterator/counting_iterator.h thrust/iterator/transform_iterator.h
 say "half precision" "compute in float" cuda_fp16.h cuda_bf16.h cuda_fp8.h
+say "memcpy_async" "copy with a loop" cooperative_groups/memcpy_async.h
 say "tensor cores" "use BACKEND=cuda" mma.h
 say "this part of libcu++" "of it there are cuda/atomic and cuda/std/" cuda/barrier cuda/pipeline cuda/semaphore \
   cuda/latch cuda/annotated_ptr cuda/functional cuda/ptx

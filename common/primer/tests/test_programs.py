@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 PRIMER, ROOT = HERE.parent, HERE.parents[2]
@@ -48,6 +49,25 @@ int main(int count, char** words) {
 """
 
 
+WITH_CUDA_STD = """#include <cuda/std/type_traits>
+#include <cuda/atomic>
+#include <cstdio>
+__global__ void put(int* a) {
+  int expected = 0;
+  cuda::atomic_ref<int> there(*a);
+  there.compare_exchange_strong(expected, cuda::std::is_same_v<int, int> ? 7 : 1);
+}
+int main() {
+  int *a, host = 0;
+  cudaMalloc(&a, sizeof *a);
+  cudaMemset(a, 0, sizeof *a);
+  put<<<1, 1>>>(a);
+  cudaMemcpy(&host, a, sizeof host, cudaMemcpyDeviceToHost);
+  printf("%d\\n", host);
+}
+"""
+
+
 class Programs(unittest.TestCase):
     """Each says in its first line with which status it ends, and part of what it prints."""
 
@@ -83,6 +103,21 @@ class Programs(unittest.TestCase):
             status, output = run(source)
             self.assertEqual(status, 2)
             self.assertIn("a student's files/kernels.cuh:3: a launch is kernel<<<blocks,", output)
+
+    def test_headers_that_are_not_there(self):
+        """Each is refused in a line, also where the compiler knows a toolkit's; its cuda/std/ is used."""
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, "cuda_fp16.h").write_text("#error a toolkit's\n")
+            source = Path(scratch, "half.cu")
+            source.write_text("#include <cuda_fp16.h>\nint main() {}\n")
+            with mock.patch.dict(os.environ, CPLUS_INCLUDE_PATH=scratch):
+                status, output = run(source)
+            self.assertEqual(status, 2)
+            self.assertIn("no half precision (cuda_fp16.h): compute in float", output)
+            self.assertNotIn("a toolkit's", output)
+            source.write_text(WITH_CUDA_STD)
+            if (ROOT / "build/cpu/missing/cuda/std").is_symlink():
+                self.assertEqual(run(source), (0, "7\n"))
 
     def test_refusals(self):
         status, output = run("no_such.cu")
