@@ -172,7 +172,7 @@ std::string text_of(const Json& json) {
 }
 
 // Runs the puzzle in four orders up to one in which it is wrong, and counts it where it is right;
-// writes its report as JSON. (A puzzle gives no points: nobody gains by changing it.)
+// writes its report as JSON. (A puzzle gives no points, so a changed report gains nothing.)
 void run_puzzle(const char* path, int argument) {
   Reply said;
   for (int pass = 0; pass <= 4 && said.answer.empty(); ++pass) {

@@ -87,7 +87,7 @@ class GridState : public Attempt {
   // Whether no block that has started does anything but poll.
   bool all_are_idle() const { return idle_ == running_; }
   // How often one has gone on, begun or ended. (Above 32 bits that count the blocks that have
-  // polled in vain since then.)
+  // polled since then and seen no change.)
   std::uint64_t stirs() const { return quiet_ >> 32; }
   void note_quiet(std::uint64_t since) {
     std::uint64_t old = quiet_;

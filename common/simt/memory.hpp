@@ -17,9 +17,9 @@ namespace simt {
 // Remembers `error` for cudaGetLastError and returns it.
 // `why`: what the error's name does not say; see take_reason().
 cudaError_t set_error(cudaError_t error, const std::string& why = {});
-// Who hears of each error; null: nobody.
+// The callback that is told of each error, or null.
 extern void (*error_listener)(cudaError_t error, const std::string& why);
-// Who hears of each report.
+// The callback that is told of each report.
 extern void (*report_listener)();
 int current_device();
 bool is_device(int device);
